@@ -1,0 +1,142 @@
+import 'reflect-metadata';
+
+import type { AddressInfo } from 'node:net';
+
+import { createPool, type Pool } from '@ghost/db';
+import { EXIT, type Settings } from '@ghost/settings';
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { type Logger, pino } from 'pino';
+import { uuidv7 } from 'uuidv7';
+
+import { AppModule } from './app.module.js';
+import { checkDatabase, checkKeys } from './check-start.js';
+import { ErrorFilter, refuseInRouter } from './http/error-filter.js';
+import { acceptJsonOnly, MAX_BODY_BYTES } from './http/json-body.js';
+import { nestLogger } from './http/nest-logger.js';
+import { observeRequests } from './http/observe-requests.js';
+import { ValidationPipe } from './http/validation-pipe.js';
+import { describeError } from './outbox/describe-error.js';
+import { createShutdown } from './shutdown.js';
+import { StartError } from './start-error.js';
+import { MetricsService } from './status/metrics.service.js';
+
+/** A request whose bytes trickle in is ended; a body of 1 MiB over a slow line fits. */
+const REQUEST_TIMEOUT_MS = 60_000;
+const MAX_PATH_PART_CHARS = 300;
+const PROBE_ROUTES = ['healthz', 'readyz', 'metrics'];
+
+export interface ApiOptions {
+  settings: Settings;
+  /** Default: JSON lines on stdout at `settings.logLevel`. */
+  logger?: Logger;
+  /** Sees every provider that Nest makes and returns it, or a replacement; for tests. */
+  instrument?: (instance: unknown) => unknown;
+}
+
+export interface RunningApi {
+  /** Where it listens; with PORT 0, the port that was given. */
+  url: string;
+  /**
+   * Stops accepting, finishes requests and pages of fan-out, closes the pool; idempotent.
+   * @throws ShutdownError when that takes longer than `settings.shutdownGraceMs`
+   */
+  close(): Promise<void>;
+}
+
+/**
+ * Starts the API: all that a process or a test needs but signals and the environment.
+ * @throws StartError when something that it needs is missing; nothing is left running then
+ */
+export async function createApi(options: ApiOptions): Promise<RunningApi> {
+  const { settings } = options;
+  const logger = options.logger ?? pino({ level: settings.logLevel });
+  await checkDatabase(settings);
+  const pool = createApiPool(settings, logger);
+  let app: NestFastifyApplication | undefined;
+  try {
+    await checkKeys(pool, settings.keyRing);
+    app = await createApp(pool, logger, options);
+    await listen(app, settings);
+  } catch (error) {
+    await app?.close();
+    await pool.end();
+    throw error;
+  }
+  const url = urlOf(app, settings.host);
+  logger.info({ event: 'api.started', url, publicUrl: settings.publicUrl }, `Listening on ${url}`);
+  return { url, close: createShutdown({ app, pool, logger, graceMs: settings.shutdownGraceMs }) };
+}
+
+function createApiPool(settings: Settings, logger: Logger): Pool {
+  return createPool({
+    connectionString: settings.databaseUrl,
+    name: 'ghost api',
+    max: settings.poolSize,
+    onError: (error) =>
+      logger.warn(
+        { event: 'api.connection_lost', ...describeError(error) },
+        'An idle connection was cut',
+      ),
+  });
+}
+
+async function createApp(
+  pool: Pool,
+  logger: Logger,
+  { settings, instrument }: ApiOptions,
+): Promise<NestFastifyApplication> {
+  const adapter = new FastifyAdapter({
+    genReqId: () => uuidv7(),
+    requestIdHeader: false,
+    bodyLimit: MAX_BODY_BYTES,
+    frameworkErrors: refuseInRouter,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    routerOptions: { maxParamLength: MAX_PATH_PART_CHARS },
+  });
+  const app = await NestFactory.create<NestFastifyApplication>(
+    AppModule.over({ settings, logger, pool }),
+    adapter,
+    {
+      bodyParser: false,
+      abortOnError: false,
+      logger: nestLogger(logger),
+      ...(instrument === undefined ? {} : { instrument: { instanceDecorator: instrument } }),
+    },
+  );
+  const server = adapter.getInstance();
+  acceptJsonOnly(server);
+  observeRequests(server, logger, app.get(MetricsService));
+  app.setGlobalPrefix('api', { exclude: PROBE_ROUTES });
+  app.useGlobalPipes(new ValidationPipe());
+  app.useGlobalFilters(new ErrorFilter(logger));
+  return app;
+}
+
+async function listen(app: NestFastifyApplication, { host, port }: Settings): Promise<void> {
+  try {
+    await app.listen({ host, port });
+  } catch (cause) {
+    const code: unknown = cause instanceof Error ? Reflect.get(cause, 'code') : undefined;
+    if (code === 'EADDRINUSE') {
+      throw new StartError(
+        EXIT.unavailable,
+        `Port ${port} on ${host} is in use (HOST, PORT). Stop what uses it, or choose another PORT.`,
+        { cause },
+      );
+    }
+    if (typeof code === 'string') {
+      throw new StartError(
+        EXIT.config,
+        `Cannot listen on port ${port} of ${host} (${code}). Correct HOST or PORT.`,
+        { cause },
+      );
+    }
+    throw cause;
+  }
+}
+
+function urlOf(app: NestFastifyApplication, host: string): string {
+  const { port } = app.getHttpServer().address() as AddressInfo;
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}

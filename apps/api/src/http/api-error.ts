@@ -1,0 +1,65 @@
+/** What is wrong with one field; `code` is stable, `message` is for people. */
+export interface FieldError {
+  field: string;
+  code: string;
+  message: string;
+}
+
+interface ApiErrorParts {
+  status: number;
+  /** Stable, in snake_case. */
+  code: string;
+  message: string;
+  errors?: readonly FieldError[];
+  headers?: Readonly<Record<string, string>>;
+}
+
+/** An answer that is an error, and the asker's to mend; everything else that is thrown is a 500. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+  readonly status: number;
+  readonly code: string;
+  readonly errors: readonly FieldError[] | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor({ status, code, message, errors, headers = {} }: ApiErrorParts) {
+    super(message);
+    this.status = status;
+    this.code = code;
+    this.errors = errors;
+    this.headers = headers;
+  }
+}
+
+/** One answer for what is absent and for what the asker may not see: nobody learns which it is. */
+export function notFound(): ApiError {
+  return new ApiError({ status: 404, code: 'not_found', message: 'Not Found' });
+}
+
+export function forbidden(message: string): ApiError {
+  return new ApiError({ status: 403, code: 'forbidden', message });
+}
+
+export function unauthorized(code: string, message: string): ApiError {
+  const headers = { 'www-authenticate': 'Bearer realm="Ghost"' };
+  return new ApiError({ status: 401, code, message, headers });
+}
+
+export function badRequest(code: string, message: string): ApiError {
+  return new ApiError({ status: 400, code, message });
+}
+
+/** GitHub's answer to fields that are missing, malformed or unknown. */
+export function validationFailed(errors: readonly FieldError[]): ApiError {
+  return new ApiError({
+    status: 422,
+    code: 'validation_failed',
+    message: 'Validation Failed',
+    errors,
+  });
+}
+
+/** A field that only the database could judge. */
+export function invalidField(field: string, code: string, message: string): ApiError {
+  return validationFailed([{ field, code, message }]);
+}

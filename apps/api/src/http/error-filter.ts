@@ -1,0 +1,121 @@
+import { isDatabaseOutage } from '@ghost/db';
+import {
+  type ArgumentsHost,
+  Catch,
+  type ExceptionFilter,
+  HttpException,
+  Inject,
+  Injectable,
+} from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Logger } from 'pino';
+
+import { LOGGER } from '../database/tokens.js';
+import { describeError } from '../outbox/describe-error.js';
+import { ApiError, badRequest, notFound } from './api-error.js';
+import { MAX_BODY_BYTES } from './json-body.js';
+
+/** A restarted Postgres is back in about this time. */
+const RETRY_AFTER_SECONDS = '5';
+
+/** Answers every error in one shape; what is not the asker's fault is logged and tells nothing of the inside. */
+@Catch()
+@Injectable()
+export class ErrorFilter implements ExceptionFilter {
+  constructor(@Inject(LOGGER) private readonly logger: Logger) {}
+
+  catch(thrown: unknown, host: ArgumentsHost): void {
+    const request = host.switchToHttp().getRequest<FastifyRequest>();
+    const reply = host.switchToHttp().getResponse<FastifyReply>();
+    const error = this.explain(thrown, request);
+    if (reply.sent || reply.raw.headersSent) {
+      reply.raw.destroy();
+      return;
+    }
+    sendError(reply, error);
+  }
+
+  private explain(thrown: unknown, request: FastifyRequest): ApiError {
+    if (thrown instanceof ApiError) return thrown;
+    const status = statusOf(thrown);
+    if (status !== undefined) return fromStatus(status);
+    const fields = {
+      requestId: request.id,
+      route: request.routeOptions.url,
+      ...describeError(thrown),
+    };
+    if (isDatabaseOutage(thrown)) {
+      this.logger.warn(
+        { event: 'api.database_unavailable', ...fields },
+        'The database did not answer',
+      );
+      return unavailable();
+    }
+    this.logger.error({ event: 'api.failed', ...fields }, 'A request failed');
+    return new ApiError({
+      status: 500,
+      code: 'internal_error',
+      message: `Something went wrong on our side. Tell the operator this request's id: ${request.id}`,
+    });
+  }
+}
+
+/** The one shape of every error. */
+function sendError(reply: FastifyReply, error: ApiError): void {
+  void reply
+    .status(error.status)
+    .headers(error.headers)
+    .send({
+      message: error.message,
+      code: error.code,
+      ...(error.errors === undefined ? {} : { errors: error.errors }),
+      ...(error.status >= 500 ? { request_id: reply.request.id } : {}),
+    });
+}
+
+/** What the router refuses before Nest sees it: a path that cannot be decoded, or a part of it that is too long to name anything. */
+export function refuseInRouter(thrown: Error, _request: FastifyRequest, reply: FastifyReply): void {
+  const tooLong = Reflect.get(thrown, 'code') === 'FST_ERR_MAX_PARAM_LENGTH';
+  sendError(reply, tooLong ? notFound() : fromStatus(400));
+}
+
+/** Nest's exceptions carry a status, and so do Fastify's; only those below 500 are the asker's. */
+function statusOf(thrown: unknown): number | undefined {
+  if (thrown instanceof HttpException) return thrown.getStatus();
+  const status: unknown = thrown instanceof Error ? Reflect.get(thrown, 'statusCode') : undefined;
+  return typeof status === 'number' && status >= 400 && status < 500 ? status : undefined;
+}
+
+function fromStatus(status: number): ApiError {
+  switch (status) {
+    case 400:
+      return badRequest('bad_request', 'The request is malformed.');
+    case 404:
+      return notFound();
+    case 413:
+      return new ApiError({
+        status,
+        code: 'body_too_large',
+        message: `The body is larger than ${MAX_BODY_BYTES} bytes.`,
+      });
+    case 415:
+      return new ApiError({
+        status,
+        code: 'unsupported_media_type',
+        message: 'Send JSON, with the header "content-type: application/json".',
+      });
+    case 503:
+      return unavailable();
+    default:
+      return new ApiError({ status, code: 'refused', message: 'The request cannot be served.' });
+  }
+}
+
+function unavailable(): ApiError {
+  return new ApiError({
+    status: 503,
+    code: 'unavailable',
+    message: 'The service is not available for the moment. Try again soon.',
+    headers: { 'retry-after': RETRY_AFTER_SECONDS },
+  });
+}

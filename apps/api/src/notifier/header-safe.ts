@@ -1,0 +1,33 @@
+// Control characters end or forge header lines; bidi controls and invisible ones show a text as
+// another; line and paragraph separators are line ends to some clients. Joiners stay: emoji and
+// Persian need them.
+const UNSAFE =
+  /[\p{Cc}\p{Zl}\p{Zp}\u00AD\u061C\u200B\u200E\u200F\u202A-\u202E\u2060-\u2069\uFEFF\uFFF9-\uFFFB]+/gu;
+const SPACES = /\s+/gu;
+/** Looks like an address: a name must not pose as one. */
+const ADDRESS_LIKE = /\S@\S|[<>]/u;
+const LONGEST_NAME = 80;
+
+/** Free text as one header line: no control, no line end, no bidi or invisible character, bounded. */
+export function headerSafe(text: string, longest: number): string {
+  const line = text
+    .toWellFormed()
+    .replaceAll(UNSAFE, ' ')
+    // A receiver would decode what poses as an encoded word.
+    .replaceAll('=?', '= ?')
+    .replaceAll(SPACES, ' ')
+    .trim();
+  const characters = [...line];
+  return characters.length <= longest
+    ? line
+    : `${characters
+        .slice(0, longest - 1)
+        .join('')
+        .trimEnd()}…`;
+}
+
+/** A person's name for a mail header; the login where the name is empty or looks like an address. */
+export function personName(person: { login: string; name: string }): string {
+  const name = headerSafe(person.name, LONGEST_NAME);
+  return name === '' || ADDRESS_LIKE.test(name) ? person.login : name;
+}

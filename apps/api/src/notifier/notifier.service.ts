@@ -1,0 +1,113 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { isMailEventType } from '@ghost/contract';
+import type { Transaction } from '@ghost/db';
+import { mailLane, type NewJob, type Queue, sqlOf } from '@ghost/queue';
+import type { Settings } from '@ghost/settings';
+import { Inject, Injectable } from '@nestjs/common';
+import { uuidv7 } from 'uuidv7';
+
+import { QUEUE, SETTINGS } from '../database/tokens.js';
+import {
+  type FanoutConsumer,
+  type FanoutEvent,
+  type FanoutPage,
+  NOTHING_TO_SEND,
+  type SkippedTarget,
+} from '../outbox/fanout-consumer.js';
+import { UnsubscribeTokens } from '../unsubscribe/unsubscribe-tokens.js';
+import { audiencePage, type Candidate, countAudience } from './audience.js';
+import { chooseReader, type ReaderReason } from './choose-reader.js';
+import { personName } from './header-safe.js';
+import { readCursor, writeCursor } from './notifier-cursor.js';
+import { mailSender } from './mail-sender.js';
+import { type MailEvent, type ReaderSlots, threadMail } from './thread-mail.js';
+
+/** Accounts a page: constant memory, and a transaction of some 60 ms. */
+const PAGE_SIZE = 1000;
+/** Events with more readers go to the bulk lanes, so that other mail to the domain passes them. */
+const BULK_ABOVE_READERS = 1000;
+/** Mails made before requests get a turn: 1 ms of work. */
+const MAILS_A_TURN = 100;
+
+interface Reader {
+  candidate: Candidate;
+  reason: ReaderReason;
+}
+
+/** Turns events of a thread into one mail for each person who follows it and may read it now. */
+@Injectable()
+export class NotifierService implements FanoutConsumer {
+  constructor(
+    @Inject(QUEUE) private readonly queue: Queue,
+    @Inject(SETTINGS) private readonly settings: Pick<Settings, 'mailFrom' | 'publicUrl'>,
+    @Inject(UnsubscribeTokens) private readonly tokens: UnsubscribeTokens,
+  ) {}
+
+  async page(tx: Transaction, event: FanoutEvent, cursor: string | null): Promise<FanoutPage> {
+    if (!isMailEventType(event.type) || event.repositoryId === null) return NOTHING_TO_SEND;
+    const mail = event as MailEvent & FanoutEvent;
+    const { thread, sender } = mail.payload;
+    const audience = { repositoryId: event.repositoryId, threadId: thread.id };
+    const from = cursor === null ? null : readCursor(cursor);
+    const candidates = await audiencePage(tx, audience, from?.after ?? 0, PAGE_SIZE);
+    const { readers, skips } = sort(candidates, sender.id);
+    const last = candidates.length < PAGE_SIZE;
+    const bulk =
+      from?.bulk ??
+      (!last && (await countAudience(tx, audience, BULK_ABOVE_READERS + 1)) > BULK_ABOVE_READERS);
+    const content =
+      from?.content ?? (readers.length === 0 ? null : await this.storeContent(tx, mail));
+    const jobs = content === null ? [] : await this.makeJobs(mail, readers, content, bulk);
+    const after = candidates.at(-1)?.accountId;
+    const next = last || after === undefined ? null : writeCursor({ after, bulk, content });
+    return { jobs, skips, cursor: next };
+  }
+
+  private storeContent(tx: Transaction, event: MailEvent & FanoutEvent): Promise<string> {
+    const parts = threadMail(event, mailSender(this.settings));
+    return this.queue.storeContent(sqlOf(tx), { kind: 'email', eventId: event.id, parts });
+  }
+
+  private async makeJobs(
+    event: MailEvent & FanoutEvent,
+    readers: readonly Reader[],
+    contentId: string,
+    bulk: boolean,
+  ): Promise<NewJob[]> {
+    const jobs: NewJob[] = [];
+    for (const { candidate, reason } of readers) {
+      const { accountId, email } = candidate;
+      const token = this.tokens.sign({ threadId: event.payload.thread.id, accountId });
+      jobs.push({
+        id: uuidv7(),
+        idempotencyKey: `email:${event.id}:${accountId}`,
+        eventId: event.id,
+        contentId,
+        kind: 'email',
+        lane: mailLane(email, bulk),
+        repositoryId: event.repositoryId,
+        accountId,
+        own: {
+          to: { name: personName(candidate), address: email },
+          slots: { r: reason, u: token } satisfies ReaderSlots,
+        },
+      });
+      if (jobs.length % MAILS_A_TURN === 0) await nextTurn();
+    }
+    return jobs;
+  }
+}
+
+function sort(
+  candidates: readonly Candidate[],
+  actorId: number,
+): { readers: Reader[]; skips: SkippedTarget[] } {
+  const readers: Reader[] = [];
+  const skips: SkippedTarget[] = [];
+  for (const candidate of candidates) {
+    const choice = chooseReader(candidate, actorId);
+    if ('mail' in choice) readers.push({ candidate, reason: choice.mail });
+    else skips.push({ targetKind: 'account', targetId: candidate.accountId, reason: choice.skip });
+  }
+  return { readers, skips };
+}

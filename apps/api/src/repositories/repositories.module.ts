@@ -1,0 +1,14 @@
+import { Module } from '@nestjs/common';
+
+import { CollaboratorsController } from './collaborators.controller.js';
+import { MembersService } from './members.service.js';
+import { RepositoriesController } from './repositories.controller.js';
+import { RepositoriesService } from './repositories.service.js';
+import { SubscriptionsController } from './subscriptions.controller.js';
+import { SubscriptionsService } from './subscriptions.service.js';
+
+@Module({
+  controllers: [RepositoriesController, CollaboratorsController, SubscriptionsController],
+  providers: [RepositoriesService, MembersService, SubscriptionsService],
+})
+export class RepositoriesModule {}

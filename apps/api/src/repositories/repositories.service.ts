@@ -1,0 +1,40 @@
+import { type Database, schema } from '@ghost/db';
+import { Inject, Injectable } from '@nestjs/common';
+
+import type { Account } from '../accounts/current-account.js';
+import { DATABASE } from '../database/tokens.js';
+import { invalidField } from '../http/api-error.js';
+import { type RepositoryAccess, requireAccess } from './repository-access.js';
+import type { RepositoryPath } from './repository-path.js';
+import type { NewRepository } from './repository-schemas.js';
+
+@Injectable()
+export class RepositoriesService {
+  constructor(@Inject(DATABASE) private readonly db: Database) {}
+
+  /** Makes a repository of the account; its owner watches it from the start. */
+  async create(account: Account, wanted: NewRepository): Promise<RepositoryAccess> {
+    return this.db.transaction(async (tx) => {
+      const [repository] = await tx
+        .insert(schema.repository)
+        .values({
+          ownerId: account.id,
+          name: wanted.name,
+          private: wanted.private,
+          description: wanted.description ?? null,
+        })
+        .onConflictDoNothing()
+        .returning();
+      if (repository === undefined) {
+        throw invalidField('name', 'already_exists', 'You have a repository of this name.');
+      }
+      await tx.insert(schema.threadCounter).values({ repositoryId: repository.id });
+      await tx.insert(schema.watch).values({ repositoryId: repository.id, accountId: account.id });
+      return { repository, owner: account, permission: 'admin' };
+    });
+  }
+
+  async find(account: Account, path: RepositoryPath): Promise<RepositoryAccess> {
+    return requireAccess(this.db, account, path, 'read');
+  }
+}

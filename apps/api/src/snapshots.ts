@@ -1,0 +1,100 @@
+import type { EventPayload } from '@ghost/contract';
+
+type ThreadPayload = EventPayload<'thread.opened'>;
+export type ActorSnapshot = ThreadPayload['sender'];
+export type RepositorySnapshot = ThreadPayload['repository'];
+export type ThreadSnapshot = ThreadPayload['thread'];
+export type CommentSnapshot = EventPayload<'comment.created'>['comment'];
+export type HookSnapshot = EventPayload<'ping'>['hook'];
+
+export interface ActorRow {
+  id: number;
+  login: string;
+  name: string;
+}
+interface RepositoryRow {
+  id: number;
+  name: string;
+  private: boolean;
+}
+interface ThreadRow {
+  id: number;
+  number: number;
+  title: string;
+  body: string;
+  state: 'open' | 'closed';
+  createdAt: Date;
+}
+interface CommentRow {
+  id: number;
+  body: string;
+  createdAt: Date;
+  updatedAt: Date;
+}
+interface HookRow {
+  id: number;
+  url: string;
+  events: string[];
+  active: boolean;
+}
+
+/**
+ * The only place that says how a row looks in an event. An event is a snapshot: what a receiver or
+ * reader gets tells how things were, however late it arrives. Links begin with `publicUrl`.
+ */
+export function actorSnapshot({ id, login, name }: ActorRow): ActorSnapshot {
+  return { id, login, name };
+}
+
+export function repositorySnapshot(
+  publicUrl: string,
+  repository: RepositoryRow,
+  owner: ActorRow,
+): RepositorySnapshot {
+  const fullName = `${owner.login}/${repository.name}`;
+  return {
+    id: repository.id,
+    owner: owner.login,
+    name: repository.name,
+    full_name: fullName,
+    private: repository.private,
+    html_url: `${publicUrl}/${fullName}`,
+  };
+}
+
+export function threadSnapshot(
+  repository: RepositorySnapshot,
+  thread: ThreadRow,
+  author: ActorRow,
+): ThreadSnapshot {
+  return {
+    id: thread.id,
+    number: thread.number,
+    title: thread.title,
+    body: thread.body,
+    state: thread.state,
+    html_url: `${repository.html_url}/threads/${thread.number}`,
+    user: actorSnapshot(author),
+    created_at: thread.createdAt.toISOString(),
+  };
+}
+
+export function commentSnapshot(
+  thread: ThreadSnapshot,
+  comment: CommentRow,
+  author: ActorRow,
+): CommentSnapshot {
+  return {
+    id: comment.id,
+    body: comment.body,
+    html_url: `${thread.html_url}#comment-${comment.id}`,
+    user: actorSnapshot(author),
+    created_at: comment.createdAt.toISOString(),
+    updated_at: comment.updatedAt.toISOString(),
+  };
+}
+
+/** A secret is no part of it. */
+export function hookSnapshot({ id, url, events, active }: HookRow): HookSnapshot {
+  return { id, url, events, active };
+}

@@ -1,0 +1,14 @@
+import { run } from './run.js';
+
+// `ghost jobs list | head` closes the pipe early: what is left to say has no reader.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(0);
+  throw error;
+});
+
+process.exitCode = await run(process.argv.slice(2), {
+  env: process.env,
+  print: (text) => void process.stdout.write(`${text}\n`),
+  note: (text) => void process.stderr.write(`${text}\n`),
+  now: () => new Date(),
+});

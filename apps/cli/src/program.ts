@@ -1,0 +1,52 @@
+import { readFileSync } from 'node:fs';
+
+import { Command } from 'commander';
+
+import { addAccountCommands } from './commands/account.js';
+import { addEventCommands } from './commands/event.js';
+import { addJobCommands } from './commands/jobs.js';
+import { addKeyCommands } from './commands/keys.js';
+import { addMigrate } from './commands/migrate.js';
+import { addOutboxCommands } from './commands/outbox.js';
+import { addSettings } from './commands/settings.js';
+import { addStatus } from './commands/status.js';
+import type { Context } from './context.js';
+
+const EPILOGUE = `
+Examples:
+  npx ghost migrate                          make or update the tables
+  npx ghost account add ada --email ada@example.com --admin
+  npx ghost status                           how much waits where
+  npx ghost outbox list                      events that fan-out could not handle
+  npx ghost event show <id>                  who got it, who did not and why
+
+Environment: DATABASE_URL names the database; "npx ghost settings" lists all variables.
+Exit codes: 0 done, 1 failed or something is missing, 69 the database is out of reach,
+78 a setting, a key or the database's version is wrong.`;
+
+const PACKAGE = new URL('../package.json', import.meta.url);
+
+/** The command line of an operator. */
+export function createProgram(context: Context): Command {
+  const { version } = JSON.parse(readFileSync(PACKAGE, 'utf8')) as { version: string };
+  const program = new Command('ghost')
+    .version(version)
+    .description('What an operator of Ghost Delivery does.')
+    .showHelpAfterError('(add --help for more)')
+    .configureHelp({ showGlobalOptions: false })
+    .addHelpText('after', EPILOGUE)
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => context.print(text.replace(/\n$/u, '')),
+      writeErr: (text) => context.note(text.replace(/\n$/u, '')),
+    });
+  addMigrate(program, context);
+  addAccountCommands(program, context);
+  addOutboxCommands(program, context);
+  addEventCommands(program, context);
+  addJobCommands(program, context);
+  addStatus(program, context);
+  addSettings(program, context);
+  addKeyCommands(program, context);
+  return program;
+}

@@ -1,0 +1,13 @@
+import { CommandError } from './command-error.js';
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/iu;
+
+/**
+ * An id as the database takes it.
+ * @throws CommandError
+ */
+export function requireId(text: string, what: 'event' | 'job'): string {
+  if (UUID.test(text)) return text.toLowerCase();
+  const where = what === 'event' ? 'npx ghost outbox list' : 'npx ghost jobs list';
+  throw new CommandError(`"${text}" is no ${what} id: it must be a UUID, as "${where}" shows it.`);
+}

@@ -1,0 +1,34 @@
+import { EXIT } from '@ghost/settings';
+import { CommanderError } from 'commander';
+
+import type { Context } from './context.js';
+import { explainError } from './explain-error.js';
+import { createProgram } from './program.js';
+
+/**
+ * Runs one command line.
+ * @param args - without the program's own name
+ * @returns the exit code
+ */
+export async function run(
+  args: readonly string[],
+  outside: Omit<Context, 'fail'>,
+): Promise<number> {
+  let exitCode = 0;
+  const context: Context = {
+    ...outside,
+    fail: () => {
+      exitCode = EXIT.failed;
+    },
+  };
+  try {
+    await createProgram(context).parseAsync(args, { from: 'user' });
+    return exitCode;
+  } catch (error) {
+    // Commander said it already; help and version are no failures.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT.failed;
+    const explained = explainError(error, outside.env['DATABASE_URL']);
+    context.note(explained.message);
+    return explained.exitCode;
+  }
+}

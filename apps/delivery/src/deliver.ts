@@ -1,0 +1,149 @@
+import type { AttemptOutcome, JobKind } from '@ghost/contract';
+import { isDatabaseOutage } from '@ghost/db';
+import type { Claim, ClaimedJob, Settled, Settlement } from '@ghost/queue';
+import type { Logger } from 'pino';
+
+import type { Held, InHand } from './pump/in-hand.js';
+import type { Settler } from './pump/settler.js';
+import { reportAttempt } from './report-attempt.js';
+import { type Decision, decide, type RetryPolicy } from './rules/decide.js';
+import type { Sent } from './send/sent.js';
+
+/** Looks up what a claimed batch needs in one query, and sends each of its jobs. */
+export type PrepareBatch = (jobs: readonly ClaimedJob[]) => Promise<SendOne>;
+export type SendOne = (job: ClaimedJob, stop: AbortSignal) => Promise<Sent>;
+
+export interface DeliveryParts {
+  inHand: InHand;
+  settler: Settler;
+  prepare: PrepareBatch;
+  policy: RetryPolicy;
+  /** The relay rests: told before its jobs are given back. */
+  restRelay?: (reason: string) => Promise<void>;
+  /** What the end of a mail means for its address. */
+  suppress?: (job: ClaimedJob, decision: Extract<Decision, { action: 'settle' }>) => Promise<void>;
+  /** `pending`: the job will be due again. */
+  onSettled: (pending: boolean) => void;
+  onAttempt: (kind: JobKind, outcome: string, reason: string) => void;
+  now: () => number;
+  random: () => number;
+  log: Logger;
+}
+
+/** The whole flow: what was claimed is sent, judged and settled, each job by itself. */
+export function deliver(claim: Claim, parts: DeliveryParts): void {
+  const held = claim.jobs.map((job) => parts.inHand.take(job));
+  const send = prepared(claim.jobs, parts);
+  for (const one of held) void deliverOne(one, send, parts);
+  for (const { error, ...lease } of claim.unreadable) {
+    parts.log.error({ event: 'delivery.unreadable_job', jobId: lease.id, lane: lease.lane, error });
+    void parts.settler.settle({ ...lease, ...UNREADABLE });
+  }
+}
+
+async function deliverOne(held: Held, send: Promise<SendOne>, parts: DeliveryParts): Promise<void> {
+  const startedAt = performance.now();
+  const { claimed } = held;
+  const { outcome, note } = await attempt(held, send, parts);
+  parts.inHand.settling(held);
+  try {
+    const decision = decide(stateOf(claimed), outcome, parts.policy, parts.now(), parts.random);
+    const settled = await record(held, outcome, decision, parts);
+    const tookMs = performance.now() - startedAt;
+    reportAttempt({ claimed, outcome, decision, settled, tookMs, note }, parts);
+  } catch (error) {
+    parts.log.error({ event: 'delivery.failed', jobId: claimed.id, err: error });
+  } finally {
+    parts.inHand.drop(held);
+  }
+}
+
+async function attempt(held: Held, send: Promise<SendOne>, parts: DeliveryParts): Promise<Sent> {
+  try {
+    const sendOne = await send;
+    return await sendOne(held.claimed, held.stop.signal);
+  } catch (error) {
+    if (isDatabaseOutage(error)) {
+      return { outcome: { verdict: 'released', reason: 'database_unavailable' } };
+    }
+    parts.log.error({ event: 'delivery.attempt_threw', jobId: held.claimed.id, err: error });
+    const startedAt = new Date(parts.now()).toISOString();
+    const message = 'Something went wrong on our side.';
+    const facts = { startedAt, timings: { total: 0 }, message };
+    return { outcome: { verdict: 'retry', reason: 'internal_error', facts } };
+  }
+}
+
+/** Writes what was decided; null when it did not count, or nothing was to be written. */
+async function record(
+  held: Held,
+  outcome: AttemptOutcome,
+  decision: Decision,
+  { settler, restRelay, suppress, onSettled, log }: DeliveryParts,
+): Promise<Settled | null> {
+  const { claimed } = held;
+  const failed = (event: string) => (error: unknown) =>
+    log.error({ event, jobId: claimed.id, err: error });
+  if (outcome.verdict === 'relay_paused') {
+    await restRelay?.(outcome.reason).catch(failed('delivery.rest_relay_failed'));
+  }
+  // Whoever has the lease now answers for the job.
+  if (held.stop.signal.reason === 'lease_lost' && decision.action === 'release') return null;
+  if (decision.action === 'release') {
+    await settler.release(held);
+    onSettled(true);
+    return null;
+  }
+  const settled = await settler.settle(settlementOf(claimed, decision));
+  onSettled(settled?.status === 'pending');
+  if (settled && decision.suppression) {
+    await suppress?.(claimed, decision).catch(failed('delivery.suppress_failed'));
+  }
+  return settled;
+}
+
+async function prepared(jobs: readonly ClaimedJob[], parts: DeliveryParts): Promise<SendOne> {
+  if (jobs.length === 0) return async () => NOTHING_SENT;
+  return parts.prepare(jobs);
+}
+
+const NOTHING_SENT: Sent = { outcome: { verdict: 'released', reason: 'nothing_claimed' } };
+
+/** Our fault and lasting: nothing of it is sent, and a person may ask for it again once it is mended. */
+const UNREADABLE = {
+  outcome: 'dead',
+  reason: 'unreadable_job',
+  charged: false,
+  delayMs: 0,
+  attempt: null,
+} as const satisfies Partial<Settlement>;
+
+function stateOf(claimed: ClaimedJob) {
+  const { kind, attempts, expiresAt } = claimed;
+  return { kind, attempts, expiresAtMs: expiresAt.getTime() };
+}
+
+function settlementOf(
+  { id, leaseNo, lane, version }: ClaimedJob,
+  {
+    outcome,
+    reason,
+    charged,
+    delayMs,
+    laneRestMs,
+    attempt,
+  }: Extract<Decision, { action: 'settle' }>,
+): Settlement {
+  return {
+    id,
+    leaseNo,
+    lane,
+    version,
+    outcome,
+    reason,
+    charged,
+    delayMs,
+    ...(laneRestMs === undefined ? {} : { laneRestMs }),
+    attempt,
+  };
+}

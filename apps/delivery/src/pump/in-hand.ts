@@ -1,0 +1,95 @@
+import type { JobKind } from '@ghost/contract';
+import type { ClaimedJob } from '@ghost/queue';
+
+/** Why work in hand is broken off; the word that ends up in logs. */
+export type StopReason = 'shutdown' | 'lease_lost';
+
+/** A claimed job from its claim until its outcome is written. */
+export interface Held {
+  readonly claimed: ClaimedJob;
+  readonly stop: AbortController;
+  /** Its outcome is known and waits to be written: there is nothing to abort any more. */
+  readonly settling: boolean;
+  /** On the monotonic clock; moved by each extension. */
+  leaseEndsAt: number;
+}
+
+/** Everything that this process has claimed and not yet settled. */
+export class InHand {
+  readonly #held = new Set<Held>();
+  readonly #sending = new Map<JobKind, number>();
+  readonly #listeners = new Set<() => void>();
+
+  get size(): number {
+    return this.#held.size;
+  }
+
+  /** Jobs of a kind that take a hand: outcomes that wait to be written take none. */
+  sending(kind: JobKind): number {
+    return this.#sending.get(kind) ?? 0;
+  }
+
+  all(): Held[] {
+    return [...this.#held];
+  }
+
+  take(claimed: ClaimedJob): Held {
+    const held: Held = {
+      claimed,
+      stop: new AbortController(),
+      settling: false,
+      leaseEndsAt: claimed.leaseEndsAt,
+    };
+    this.#held.add(held);
+    this.#count(held, 1);
+    return held;
+  }
+
+  /** Its outcome is known: the hand is free for the next. */
+  settling(held: Held): void {
+    if (held.settling || !this.#held.has(held)) return;
+    Object.assign(held, { settling: true });
+    this.#count(held, -1);
+  }
+
+  drop(held: Held): void {
+    this.settling(held);
+    if (this.#held.delete(held)) this.#tell();
+  }
+
+  /** Breaks off what is still being sent. */
+  stop(held: Held, reason: StopReason): void {
+    if (!held.settling) held.stop.abort(reason);
+  }
+
+  /** Called at each change; returns how to stop that. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Waits until nothing is in hand, at most so long. Tells whether that was reached. */
+  async empty(withinMs: number): Promise<boolean> {
+    if (this.size === 0) return true;
+    return new Promise((resolve) => {
+      const finish = (reached: boolean) => {
+        clearTimeout(timer);
+        stopListening();
+        resolve(reached);
+      };
+      const timer = setTimeout(() => finish(false), withinMs);
+      const stopListening = this.onChange(() => {
+        if (this.size === 0) finish(true);
+      });
+    });
+  }
+
+  #count({ claimed: { kind } }: Held, by: 1 | -1): void {
+    this.#sending.set(kind, this.sending(kind) + by);
+    this.#tell();
+  }
+
+  #tell(): void {
+    for (const listener of this.#listeners) listener();
+  }
+}

@@ -1,0 +1,188 @@
+import type { JobKind } from '@ghost/contract';
+import { isDatabaseOutage } from '@ghost/db';
+import type { Claim, Queue } from '@ghost/queue';
+import type { Logger } from 'pino';
+
+import type { DatabaseState } from './database-state.js';
+import type { InHand } from './in-hand.js';
+
+/** Jobs a claim: more gains little and makes the statement long (measured up to 500). */
+const MOST_JOBS = 500;
+/** Lanes that a claim looks at: few while there is little to do, more when a batch comes short of what is due. */
+const FEWEST_LANES = 25;
+const MOST_LANES = 400;
+/** A claim for less than half of the hands waits so long for more of them. */
+const GATHER_HANDS_MS = 10;
+/** Work is due that a claim did not get: its lane is locked by an enqueue that is still open. */
+const FIRST_LOCKED_MS = 5;
+const LONGEST_LOCKED_MS = 250;
+const FIRST_FAULT_MS = 100;
+const LONGEST_FAULT_MS = 5_000;
+/** While something is pending a host must not put the process to sleep: its question is the byte that keeps it awake. */
+const LONGEST_SLEEP_MS = 5 * 60_000;
+
+export interface PumpOptions {
+  kind: JobKind;
+  version: number;
+  /** How many jobs may be sent at once now. */
+  capacity: () => number;
+  queue: Pick<Queue, 'claim' | 'nextDue'>;
+  inHand: InHand;
+  database: DatabaseState;
+  /** Settles when outcomes can be written. */
+  writable: () => Promise<void>;
+  /** Takes the jobs in hand before it returns; their sending goes on after that. */
+  deliver: (claim: Claim) => void;
+  log: Logger;
+  onClaim?: (tookMs: number, jobs: number) => void;
+}
+
+/**
+ * Decides when to claim. Wakes (a NOTIFY, `POST /wake`, a due time) make it look; when nothing is
+ * pending it has no timer and asks nothing. The next claim goes out while the last batch is sent.
+ */
+export class Pump {
+  readonly #options: PumpOptions;
+  #running = true;
+  /** Something may be due: claim. */
+  #look = true;
+  /** Something changed: ask when the next is due. */
+  #ask = false;
+  /** When to look by itself, on the monotonic clock; null while nothing is pending. */
+  #dueAt: number | null = null;
+  #lanes = FEWEST_LANES;
+  #lockedMs = FIRST_LOCKED_MS;
+  #faultMs = FIRST_FAULT_MS;
+  #wakeUp: (() => void) | undefined;
+  #done: Promise<void> | undefined;
+
+  constructor(options: PumpOptions) {
+    this.#options = options;
+    options.inHand.onChange(() => this.#wakeUp?.());
+  }
+
+  start(): void {
+    this.#done = this.#run();
+  }
+
+  wake(): void {
+    this.#look = true;
+    this.#wakeUp?.();
+  }
+
+  /** After a settle: a lane that was full has room again, or a job is due later. */
+  settled(pending: boolean): void {
+    if (this.#dueAt === null && !pending) return;
+    this.#ask = true;
+    this.#wakeUp?.();
+  }
+
+  /** Claims nothing more; resolves when the last claim has come back. */
+  async stop(): Promise<void> {
+    this.#running = false;
+    this.#wakeUp?.();
+    await this.#done;
+  }
+
+  async #run(): Promise<void> {
+    while (this.#running) {
+      await this.#untilWoken();
+      await this.#options.writable();
+      if (!this.#running) return;
+      try {
+        if (this.#look) await this.#claim();
+        else if (this.#ask) await this.#askNextDue(true);
+        this.#faultMs = FIRST_FAULT_MS;
+      } catch (error) {
+        await this.#afterFault(error);
+      }
+    }
+  }
+
+  async #claim(): Promise<void> {
+    const free = await this.#handsFree();
+    if (free === 0) return;
+    const { kind, version, queue, deliver, database, onClaim } = this.#options;
+    this.#look = false;
+    this.#ask = false;
+    const jobs = Math.min(free, MOST_JOBS);
+    const startedAt = performance.now();
+    const claim = await queue.claim({ kind, version, jobs, lanes: this.#lanes });
+    database.answered();
+    const got = claim.jobs.length + claim.unreadable.length;
+    onClaim?.(performance.now() - startedAt, got);
+    if (got > 0) deliver(claim);
+    if (got >= jobs) {
+      this.#look = true;
+      return;
+    }
+    await this.#askNextDue(got > 0);
+  }
+
+  /** `fruitful`: the last claim brought jobs, so what is still due is worth a claim at once. */
+  async #askNextDue(fruitful: boolean): Promise<void> {
+    const { kind, version, queue, database } = this.#options;
+    this.#ask = false;
+    const dueMs = await queue.nextDue([{ kind, version }]);
+    database.answered();
+    if (dueMs === 0) {
+      this.#lanes = Math.min(MOST_LANES, this.#lanes * 2);
+      if (fruitful) {
+        this.#lockedMs = FIRST_LOCKED_MS;
+        this.#look = true;
+        return;
+      }
+      this.#dueAt = performance.now() + this.#lockedMs;
+      this.#lockedMs = Math.min(LONGEST_LOCKED_MS, this.#lockedMs * 2);
+      return;
+    }
+    this.#lanes = FEWEST_LANES;
+    this.#lockedMs = FIRST_LOCKED_MS;
+    this.#dueAt = dueMs === null ? null : performance.now() + dueMs;
+  }
+
+  async #afterFault(error: unknown): Promise<void> {
+    const { kind, log, database } = this.#options;
+    this.#look = true;
+    if (isDatabaseOutage(error)) database.failed(error);
+    else log.error({ event: 'delivery.claim_failed', kind, err: error });
+    await this.#pause(this.#faultMs, () => !this.#running);
+    this.#faultMs = Math.min(LONGEST_FAULT_MS, this.#faultMs * 2);
+  }
+
+  /** How many jobs may be claimed; waits while there is no hand free, and a moment for half of them. */
+  async #handsFree(): Promise<number> {
+    const { capacity, inHand, kind } = this.#options;
+    const free = () => Math.max(0, capacity() - inHand.sending(kind));
+    await this.#pause(null, () => !this.#running || free() > 0);
+    const enough = () => free() >= Math.min(capacity(), MOST_JOBS) / 2;
+    await this.#pause(GATHER_HANDS_MS, () => !this.#running || enough());
+    return this.#running ? free() : 0;
+  }
+
+  async #untilWoken(): Promise<void> {
+    const dueAt = this.#dueAt;
+    const now = performance.now();
+    const sleepMs = dueAt === null ? null : Math.min(LONGEST_SLEEP_MS, Math.max(0, dueAt - now));
+    await this.#pause(sleepMs, () => !this.#running || this.#look || this.#ask);
+    if (this.#look || this.#ask || this.#dueAt === null) return;
+    if (performance.now() >= this.#dueAt - 1) this.#look = true;
+    else this.#ask = true;
+  }
+
+  /** Waits until `enough`, asked at each change, or for so long (null: without an end). */
+  #pause(forMs: number | null, enough: () => boolean): Promise<void> {
+    if (enough()) return Promise.resolve();
+    return new Promise((resolve) => {
+      const finish = () => {
+        clearTimeout(timer);
+        this.#wakeUp = undefined;
+        resolve();
+      };
+      const timer = forMs === null ? undefined : setTimeout(finish, forMs);
+      this.#wakeUp = () => {
+        if (enough()) finish();
+      };
+    });
+  }
+}

@@ -1,0 +1,121 @@
+/**
+ * Where in the session a fault came. `message`: after the final dot, when the relay may have taken
+ * the mail; `setup`: anything before MAIL FROM.
+ */
+export type SmtpStage = 'setup' | 'mail_from' | 'rcpt_to' | 'data' | 'message';
+
+/** A reply of the relay, or its absence (connection lost, silence): then there is no code. */
+export interface SmtpFault {
+  stage: SmtpStage;
+  code?: number;
+  /** Text of the reply, codes included: RFC 3463 statuses are read from it. */
+  text?: string;
+}
+
+/** How an address is kept from further mail: for good, for a while, or after two on different days. */
+export type Suppression = 'hard' | 'soft' | 'strike';
+
+export type SmtpVerdict =
+  | { verdict: 'retry'; reason: string }
+  | { verdict: 'dead'; reason: string; suppression?: Suppression; alarm?: true }
+  | { verdict: 'relay_paused'; reason: string };
+
+interface Rule {
+  stages?: readonly SmtpStage[];
+  /** Reply codes: one, or a range by its first digit. */
+  codes?: readonly number[];
+  firstDigit?: 2 | 3 | 4 | 5;
+  /** Enhanced statuses (RFC 3463), without the class digit. */
+  statuses?: readonly string[];
+  /** The whole subject of an enhanced status: `7` is x.7.*. */
+  subject?: string;
+  wording?: RegExp;
+  means: SmtpVerdict;
+}
+
+// The one place where text decides: block lists often answer with a bare 550 or a wrong status.
+const REPUTATION_WORDING =
+  /\b(?:SPF|DKIM|DMARC|DNSBL|RBL|SURBL|Spamhaus|SpamCop|Barracuda|Proofpoint|block ?list(?:ed)?|black ?list(?:ed)?|deny ?list(?:ed)?|poor reputation|bad reputation)\b/iu;
+
+const PAUSE = (reason: string): SmtpVerdict => ({ verdict: 'relay_paused', reason });
+const REPUTATION: SmtpVerdict = { verdict: 'dead', reason: 'policy_refused', alarm: true };
+
+/** The table of DESIGN §8, first match wins. */
+const RULES: readonly Rule[] = [
+  // The relay itself: nobody's job is charged.
+  { codes: [421], means: PAUSE('relay_closing') },
+  { codes: [530, 534, 535, 538], means: PAUSE('relay_auth') },
+  { stages: ['setup'], means: PAUSE('relay_refused') },
+  // "Bad sequence of commands": the session, not the mail.
+  { codes: [503], means: { verdict: 'retry', reason: 'bad_sequence' } },
+  // Any 4xx can pass, greylisting and full disks included.
+  { firstDigit: 4, means: { verdict: 'retry', reason: 'deferred' } },
+  // A full mailbox may be emptied.
+  { firstDigit: 5, statuses: ['2.2'], means: { verdict: 'retry', reason: 'mailbox_full' } },
+  // Our own DNS may be what is broken.
+  { firstDigit: 5, statuses: ['1.2'], means: { verdict: 'retry', reason: 'domain_unknown' } },
+  // Too large for this reader or for the relay: nothing about the address.
+  {
+    firstDigit: 5,
+    statuses: ['2.3', '3.4'],
+    means: { verdict: 'dead', reason: 'message_too_large' },
+  },
+  // Our reputation or our set-up: never the reader's fault.
+  { firstDigit: 5, subject: '7', means: REPUTATION },
+  { firstDigit: 5, wording: REPUTATION_WORDING, means: REPUTATION },
+  // What is refused at MAIL FROM is the sender.
+  {
+    stages: ['mail_from'],
+    firstDigit: 5,
+    means: { verdict: 'dead', reason: 'sender_refused', alarm: true },
+  },
+  {
+    stages: ['rcpt_to'],
+    firstDigit: 5,
+    statuses: ['1.1', '1.3', '1.6', '1.10', '2.1'],
+    means: { verdict: 'dead', reason: 'address_unknown', suppression: 'hard' },
+  },
+  // RFC 5321 §4.2.3: 552 alone is a quota.
+  { codes: [552], means: { verdict: 'retry', reason: 'mailbox_full' } },
+  { firstDigit: 5, means: { verdict: 'dead', reason: 'refused', suppression: 'strike' } },
+  // No reply, or one that is no answer to what was asked.
+  { means: { verdict: 'retry', reason: 'connection_lost' } },
+];
+
+/** Tried late and seldom, with the same Message-ID: the relay may have taken the mail. */
+const UNCERTAIN: SmtpVerdict = { verdict: 'retry', reason: 'uncertain' };
+
+/** What a fault of the session means for the mail: by code and enhanced status, in one table. */
+export function classifySmtpReply(fault: SmtpFault): SmtpVerdict {
+  if (fault.stage === 'message' && !isFailure(fault.code)) return UNCERTAIN;
+  const status = enhancedStatus(fault.text);
+  const rule = RULES.find((one) => matches(one, fault, status));
+  return rule?.means ?? { verdict: 'retry', reason: 'connection_lost' };
+}
+
+/** `2.1` of `550 5.2.1 …`, when its class is the reply's. */
+export function enhancedStatus(text: string | undefined): string | undefined {
+  const found = /^([245])\d\d[ -]\1\.(\d{1,3}\.\d{1,3})(?:\s|$)/u.exec(text ?? '');
+  return found?.[2];
+}
+
+function isFailure(code: number | undefined): boolean {
+  return code !== undefined && code >= 400 && code < 600;
+}
+
+function matches(rule: Rule, fault: SmtpFault, status: string | undefined): boolean {
+  const digit = Math.floor((fault.code ?? 0) / 100);
+  return (
+    (rule.stages?.includes(fault.stage) ?? true) &&
+    (rule.codes?.includes(fault.code ?? 0) ?? true) &&
+    (rule.firstDigit === undefined || rule.firstDigit === digit) &&
+    (rule.statuses?.includes(status ?? '') ?? true) &&
+    (rule.subject === undefined || status?.split('.')[0] === rule.subject) &&
+    (rule.wording?.test(withoutAddresses(fault.text ?? '')) ?? true)
+  );
+}
+
+/** Replies repeat the recipient, who may be called spf@… */
+function withoutAddresses(text: string): string {
+  return text.replaceAll(/<[^>]*>|\S+@\S+/gu, ' ');
+}

@@ -1,0 +1,102 @@
+import { assertNever } from '@ghost/contract';
+
+/** How far an attempt came. */
+export type WebhookPhase = 'dns' | 'connect' | 'tls' | 'request' | 'body';
+
+export type NetworkFaultReason =
+  | 'dns_not_found'
+  | 'dns_timeout'
+  | 'dns_failed'
+  | 'connection_refused'
+  | 'connection_timeout'
+  | 'unreachable'
+  | 'connection_failed'
+  | 'connection_reset'
+  | 'connection_closed'
+  | 'tls_certificate'
+  | 'tls_failed'
+  | 'head_too_large'
+  | 'bad_response'
+  | 'proxy_failed'
+  | 'tls_timeout'
+  | 'response_timeout';
+
+/** One sentence for the owner: no address, port or text of an error, which could tell about the network inside. */
+const SENTENCES: Record<NetworkFaultReason, string> = {
+  dns_not_found: 'The name of the endpoint was not found in the DNS.',
+  dns_timeout: 'The DNS gave no answer for the name of the endpoint.',
+  dns_failed: 'The DNS could not answer for the name of the endpoint.',
+  connection_refused: 'The endpoint refused the connection.',
+  connection_timeout: 'The endpoint did not take the connection in time.',
+  unreachable: 'There is no route to the endpoint.',
+  connection_failed: 'The connection to the endpoint failed.',
+  connection_reset: 'The endpoint broke off the connection.',
+  connection_closed: 'The endpoint closed the connection before it had answered.',
+  tls_certificate: 'The certificate of the endpoint is not valid for it.',
+  tls_failed: 'No secure connection could be made with the endpoint.',
+  head_too_large: 'The head of the answer is larger than 8 KiB or has more than 100 fields.',
+  bad_response: 'What the endpoint answered is not HTTP/1.1.',
+  proxy_failed: 'Ghost could not get out to the endpoint.',
+  tls_timeout: 'The endpoint did not finish the TLS handshake in time.',
+  response_timeout: 'The endpoint did not answer in time.',
+};
+
+const REASONS: Record<string, NetworkFaultReason> = {
+  ENOTFOUND: 'dns_not_found',
+  ENODATA: 'dns_not_found',
+  ETIMEOUT: 'dns_timeout',
+  ECONNREFUSED: 'connection_refused',
+  ETIMEDOUT: 'connection_timeout',
+  EHOSTUNREACH: 'unreachable',
+  ENETUNREACH: 'unreachable',
+  EHOSTDOWN: 'unreachable',
+  ENETDOWN: 'unreachable',
+  EADDRNOTAVAIL: 'unreachable',
+  ECONNRESET: 'connection_reset',
+  ECONNABORTED: 'connection_reset',
+  EPIPE: 'connection_closed',
+  UND_ERR_SOCKET: 'connection_closed',
+  UND_ERR_HEADERS_OVERFLOW: 'head_too_large',
+  HTTPParserError: 'bad_response',
+};
+
+// OpenSSL's names for a certificate that does not verify (Node's TLS documentation, "X509 certificate error codes").
+const CERTIFICATE_CODE =
+  /^(?:CERT_|CRL_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH_|HOSTNAME_MISMATCH|ERR_TLS_CERT_)/u;
+
+/** The stable reason for an error code met in a phase. */
+export function networkFaultReason(
+  code: string | undefined,
+  phase: WebhookPhase,
+): NetworkFaultReason {
+  if (phase === 'dns') {
+    const reason = REASONS[code ?? ''];
+    return reason?.startsWith('dns_') ? reason : 'dns_failed';
+  }
+  if (phase === 'tls') return CERTIFICATE_CODE.test(code ?? '') ? 'tls_certificate' : 'tls_failed';
+  const reason = REASONS[code ?? ''];
+  if (reason !== undefined) return reason;
+  if (code?.startsWith('UND_ERR_RES')) return 'bad_response';
+  return phase === 'connect' ? 'connection_failed' : 'connection_closed';
+}
+
+/** The reason when the deadline passes in a phase. */
+export function deadlineReason(phase: WebhookPhase): NetworkFaultReason {
+  switch (phase) {
+    case 'dns':
+      return 'dns_timeout';
+    case 'connect':
+      return 'connection_timeout';
+    case 'tls':
+      return 'tls_timeout';
+    case 'request':
+    case 'body':
+      return 'response_timeout';
+    default:
+      return assertNever(phase);
+  }
+}
+
+export function networkFaultSentence(reason: NetworkFaultReason): string {
+  return SENTENCES[reason];
+}

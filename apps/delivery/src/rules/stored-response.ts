@@ -1,0 +1,54 @@
+import { toStorableText } from '@ghost/contract';
+
+/** What is kept of a body; the rest is read up to a bound and dropped. */
+export const KEPT_BODY_BYTES = 16 * 1024;
+
+/** Fields whose values are credentials of the receiver, or of the request that it echoes. */
+const REDACTED_FIELDS = new Set([
+  'set-cookie',
+  'cookie',
+  'authorization',
+  'proxy-authorization',
+  'www-authenticate',
+]);
+export const REDACTED = '[redacted]';
+
+/** Header fields as a person may see them: storable, credentials hidden, targets of redirects cut to their origin. */
+export function storedHead(fields: readonly (readonly [string, string])[]): Record<string, string> {
+  const head: Record<string, string> = {};
+  for (const [rawName, rawValue] of fields) {
+    const name = toStorableText(rawName.toLowerCase());
+    const value = REDACTED_FIELDS.has(name)
+      ? REDACTED
+      : toStorableText(name === 'location' ? originOnly(rawValue) : rawValue);
+    // A defined property: a receiver may send a field called "__proto__".
+    const former = Object.hasOwn(head, name) ? `${head[name]}, ` : '';
+    Object.defineProperty(head, name, {
+      value: former + value,
+      enumerable: true,
+      configurable: true,
+      writable: true,
+    });
+  }
+  return head;
+}
+
+/** The path of a hook often is its secret, and a redirect repeats it. */
+function originOnly(location: string): string {
+  if (!/^[a-z][a-z0-9+.-]*:\/\//iu.test(location)) return '(a path of the same origin)';
+  if (!URL.canParse(location)) return '(not a URL)';
+  const { protocol, host } = new URL(location);
+  return `${protocol}//${host}/…`;
+}
+
+/** The start of a body as storable text of at most 16 KiB: bytes that are no UTF-8 become U+FFFD. */
+export function storedBody(bytes: Uint8Array): string {
+  // `stream` leaves out a character that the cut may have split, instead of spoiling it.
+  const stream = bytes.length >= KEPT_BODY_BYTES;
+  const text = new TextDecoder().decode(bytes.subarray(0, KEPT_BODY_BYTES), { stream });
+  const storable = toStorableText(text);
+  // Each byte of Latin-1 grew to three: cut again, at a character.
+  const room = new Uint8Array(KEPT_BODY_BYTES);
+  const { read } = new TextEncoder().encodeInto(storable, room);
+  return storable.slice(0, read);
+}

@@ -1,0 +1,36 @@
+import type { ClaimedJob } from '@ghost/queue';
+
+import type { FoundHook, HookDirectory } from './hook-directory.js';
+import type { Sent } from './sent.js';
+import type { SendWebhook } from './webhook.js';
+
+/** Reads the hooks of a batch at once and sends each webhook to what its hook is now. */
+export function prepareWebhooks(directory: HookDirectory, send: SendWebhook) {
+  return async (jobs: readonly ClaimedJob[]) => {
+    const hooks = await directory.find([...new Set(jobs.map(({ job }) => hookIdOf(job)))]);
+    return async (claimed: ClaimedJob, stop: AbortSignal): Promise<Sent> => {
+      const { job } = claimed;
+      if (job.kind !== 'webhook') throw new Error(`Job ${claimed.id} is no webhook`);
+      const found: FoundHook = hooks.get(job.hookId) ?? { state: 'deleted' };
+      switch (found.state) {
+        case 'deleted':
+          return { outcome: { verdict: 'cancelled', reason: 'hook_deleted' } };
+        case 'inactive':
+          return { outcome: { verdict: 'cancelled', reason: 'hook_inactive' } };
+        case 'unreadable':
+          return {
+            outcome: { verdict: 'hold', reason: 'secret_unreadable', facts: null },
+            note: { secret: found.code },
+          };
+        case 'ready': {
+          const { id, eventId, tries, redelivery } = claimed;
+          return send({ id, eventId, tries, redelivery, job }, found.hook, stop);
+        }
+      }
+    };
+  };
+
+  function hookIdOf(job: ClaimedJob['job']): number {
+    return job.kind === 'webhook' ? job.hookId : 0;
+  }
+}

@@ -1,0 +1,183 @@
+import type { Readable } from 'node:stream';
+
+import type { EmailMessage } from '@ghost/contract';
+import type { SendMailOptions, Transporter } from 'nodemailer';
+
+import type { SmtpFault, SmtpStage } from '../rules/classify-smtp-reply.js';
+import { mailOptions } from './mail-options.js';
+
+/** RFC 5321 §4.5.3.2.6: the relay may take so long after the final dot. */
+const AFTER_THE_DOT_MS = 10 * 60_000;
+/** Everything up to the final dot. */
+const TO_THE_DOT_MS = 60_000;
+
+export interface SmtpTimes {
+  toTheDotMs: number;
+  afterTheDotMs: number;
+}
+export const SMTP_TIMES: SmtpTimes = { toTheDotMs: TO_THE_DOT_MS, afterTheDotMs: AFTER_THE_DOT_MS };
+
+export type SmtpResult =
+  | { kind: 'accepted'; response: string }
+  | {
+      kind: 'fault';
+      fault: SmtpFault;
+      /** nodemailer's code, such as ESOCKET; `deadline` when our own timer ended it. */
+      code: string;
+      /** The connection was lost before a byte of the mail went out: the same mail may go again at once. */
+      untouched: boolean;
+    }
+  /** Broken off by us before the final dot: the relay has no mail. */
+  | { kind: 'stopped'; reason: string };
+
+/** How far a mail came; nodemailer tells of a lost connection, not of when. */
+interface Progress {
+  /** Made just before MAIL FROM. */
+  stream?: Readable;
+}
+
+/** By the signal of a mail: the one object of ours that nodemailer hands on as it is. */
+const TRACKED = new WeakMap<object, Progress>();
+
+/** Lets a transport note how far each mail came. Once a transport. */
+export function trackProgress(transport: Transporter): void {
+  transport.use('stream', (mail, done) => {
+    const { message } = mail;
+    const progress = TRACKED.get(mail.data.signal ?? {});
+    if (progress && message) {
+      const create = message.createReadStream.bind(message);
+      message.createReadStream = (options) => {
+        progress.stream = create(options);
+        return progress.stream;
+      };
+    }
+    done();
+  });
+}
+
+/** Hands one mail to the relay and tells what came of it, within our own deadline in every stage. */
+export async function sendOverSmtp(
+  transport: Transporter,
+  message: EmailMessage,
+  jobId: string,
+  stop: AbortSignal,
+  times: SmtpTimes = SMTP_TIMES,
+): Promise<SmtpResult> {
+  const progress: Progress = {};
+  const cut = new AbortController();
+  const deadline = startDeadline(progress, cut, times);
+  const onStop = () => cut.abort('stop');
+  stop.addEventListener('abort', onStop, { once: true });
+  if (stop.aborted) onStop();
+  try {
+    TRACKED.set(cut.signal, progress);
+    const options: SendMailOptions = { ...mailOptions(message, jobId), signal: cut.signal };
+    const sent: { response?: string | undefined } = await transport.sendMail(options);
+    return { kind: 'accepted', response: sent.response ?? '' };
+  } catch (error) {
+    if (cut.signal.aborted) return whenCut(cut.signal, progress, stop);
+    const fault = readFault(error, progress);
+    if (!fault) throw error;
+    return fault;
+  } finally {
+    deadline.clear();
+    stop.removeEventListener('abort', onStop);
+  }
+}
+
+function startDeadline(
+  progress: Progress,
+  cut: AbortController,
+  times: SmtpTimes,
+): { clear: () => void } {
+  let timer = setTimeout(onTime, times.toTheDotMs);
+  let afterTheDot = false;
+  function onTime(): void {
+    // The last byte may be out for a while already: the ten minutes are counted from now at most.
+    if (!afterTheDot && progress.stream?.readableEnded) {
+      afterTheDot = true;
+      timer = setTimeout(onTime, times.afterTheDotMs);
+      return;
+    }
+    cut.abort('deadline');
+  }
+  return { clear: () => clearTimeout(timer) };
+}
+
+function whenCut(cut: AbortSignal, progress: Progress, stop: AbortSignal): SmtpResult {
+  const stage = stageOf(progress, undefined, undefined);
+  if (cut.reason === 'stop' && stage !== 'message') {
+    return { kind: 'stopped', reason: String(stop.reason) };
+  }
+  return { kind: 'fault', fault: { stage }, code: String(cut.reason), untouched: false };
+}
+
+// The connection ended, rather than the relay having refused something.
+const LOST = new Set(['ECONNECTION', 'ESOCKET', 'ETIMEDOUT']);
+// The relay's, or of the way there; any other code is a fault of ours.
+const RELAY_CODES = new Set([
+  ...LOST,
+  'EDNS',
+  'ETLS',
+  'EREQUIRETLS',
+  'EPROTOCOL',
+  'EAUTH',
+  'ENOAUTH',
+  'EENVELOPE',
+  'EMESSAGE',
+  'EPROXY',
+]);
+// nodemailer compares with the SIZE that the relay announced, as the relay would do itself.
+const TOO_LARGE = { code: 552, text: '552 5.3.4 Larger than the relay takes' };
+
+function readFault(error: unknown, progress: Progress): SmtpResult | undefined {
+  const { code, command, responseCode, response } = fieldsOf(error);
+  if (!RELAY_CODES.has(code) || command === 'API') return undefined;
+  if (code === 'EMESSAGE' && command === 'MAIL FROM') {
+    return { kind: 'fault', fault: { stage: 'mail_from', ...TOO_LARGE }, code, untouched: false };
+  }
+  const stage = stageOf(progress, command, code);
+  const fault: SmtpFault = {
+    stage,
+    ...(responseCode === undefined ? {} : { code: responseCode }),
+    ...(response === undefined ? {} : { text: response }),
+  };
+  const lost = responseCode === undefined && LOST.has(code);
+  const begun = progress.stream !== undefined;
+  return {
+    kind: 'fault',
+    fault,
+    code,
+    untouched: lost && begun && progress.stream?.readableDidRead === false,
+  };
+}
+
+function stageOf(
+  progress: Progress,
+  command: string | undefined,
+  code: string | undefined,
+): SmtpStage {
+  const { stream } = progress;
+  if (!stream) return 'setup';
+  if (command === 'MAIL FROM') return 'mail_from';
+  if (command === 'RCPT TO') return 'rcpt_to';
+  if (command === 'DATA') return code === 'EMESSAGE' ? 'message' : 'data';
+  return stream.readableEnded ? 'message' : 'data';
+}
+
+function fieldsOf(error: unknown) {
+  const read = (name: string): unknown =>
+    error instanceof Error ? Reflect.get(error, name) : undefined;
+  const [code, command, responseCode, response] = [
+    read('code'),
+    read('command'),
+    read('responseCode'),
+    read('response'),
+  ];
+  return {
+    code: typeof code === 'string' ? code : 'EUNKNOWN',
+    command: typeof command === 'string' ? command : undefined,
+    responseCode: typeof responseCode === 'number' ? responseCode : undefined,
+    response: typeof response === 'string' ? response : undefined,
+  };
+}

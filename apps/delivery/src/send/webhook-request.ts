@@ -1,0 +1,68 @@
+import { randomUUID } from 'node:crypto';
+
+import { HEADER, type WebhookJob } from '@ghost/contract';
+import { signWebhook } from '@ghost/signing';
+
+import { REDACTED } from '../rules/stored-response.js';
+import type { Hook } from './hook-directory.js';
+
+/** What one attempt needs to know of the claimed job. */
+export interface WebhookDelivery {
+  id: string;
+  eventId: string | null;
+  /** Charged tries ever: this attempt is one more. */
+  tries: number;
+  redelivery: boolean;
+  job: WebhookJob;
+}
+
+const SIGNATURES = [HEADER.signature, HEADER.webhookSignature, HEADER.githubSignature];
+
+/**
+ * The head of one attempt (DESIGN §4). Signatures and their timestamp are made anew each time: a
+ * receiver refuses what is old, and a late retry is not.
+ *
+ * @param nowMs - wall clock
+ */
+export function webhookHeaders(
+  delivery: WebhookDelivery,
+  hook: Hook,
+  body: Buffer,
+  nowMs: number,
+  userAgent: string,
+): Record<string, string> {
+  return {
+    'content-type': 'application/json; charset=utf-8',
+    'user-agent': userAgent,
+    accept: '*/*',
+    'accept-encoding': 'identity',
+    [HEADER.event]: delivery.job.event,
+    [HEADER.delivery]: delivery.id,
+    [HEADER.hookId]: String(delivery.job.hookId),
+    [HEADER.attempt]: String(delivery.tries + 1),
+    ...(delivery.redelivery ? { [HEADER.redelivery]: 'true' } : {}),
+    [HEADER.traceparent]: traceparent(delivery),
+    ...signWebhook({
+      id: delivery.id,
+      timestamp: Math.floor(nowMs / 1000),
+      body,
+      secrets: hook.secrets,
+      github: hook.githubSignature,
+    }),
+  };
+}
+
+/** The head as history keeps it: a signature that someone copies from there could be sent again. */
+export function storedRequestHead(headers: Record<string, string>): Record<string, string> {
+  const stored = { ...headers };
+  for (const name of SIGNATURES) if (name in stored) stored[name] = REDACTED;
+  return stored;
+}
+
+/** W3C Trace Context: all deliveries of an event are one trace, each attempt a span. */
+function traceparent({ id, eventId }: WebhookDelivery): string {
+  const trace = (eventId ?? id).replaceAll('-', '').toLowerCase();
+  // UUIDs come from a buffer of randomness; asking for 8 bytes each time costs ten times as much.
+  const span = randomUUID().replaceAll('-', '').slice(-16);
+  return `00-${trace}-${span}-01`;
+}

@@ -1,0 +1,105 @@
+import * as z from 'zod';
+
+/** GitHub's bound for a comment, counted in code points. */
+export const MAX_COMMENT_CHARACTERS = 65_536;
+
+const id = z.number().int().positive();
+const time = z.iso.datetime({ offset: true });
+
+// Loose objects: a field that a newer producer adds is kept, never stripped.
+const actor = z.looseObject({ id, login: z.string(), name: z.string() });
+const repository = z.looseObject({
+  id,
+  owner: z.string(),
+  name: z.string(),
+  full_name: z.string(),
+  private: z.boolean(),
+  html_url: z.string(),
+});
+const thread = z.looseObject({
+  id,
+  number: id,
+  title: z.string(),
+  body: z.string(),
+  state: z.enum(['open', 'closed']),
+  html_url: z.string(),
+  user: actor,
+  created_at: time,
+});
+const comment = z.looseObject({
+  id,
+  body: z.string(),
+  html_url: z.string(),
+  user: actor,
+  created_at: time,
+  updated_at: time,
+});
+const hook = z.looseObject({
+  id,
+  url: z.string(),
+  events: z.array(z.string()),
+  active: z.boolean(),
+});
+
+const inRepository = { repository, sender: actor };
+const inThread = { ...inRepository, thread };
+
+/** Each event type with its payload at the current version; a changed shape is a new version. */
+export const EVENT_SCHEMAS = {
+  'thread.opened': z.looseObject(inThread),
+  'thread.closed': z.looseObject(inThread),
+  'thread.reopened': z.looseObject(inThread),
+  'comment.created': z.looseObject({ ...inThread, comment }),
+  'comment.edited': z.looseObject({ ...inThread, comment }),
+  'comment.deleted': z.looseObject({ ...inThread, comment }),
+  'member.added': z.looseObject({ ...inRepository, member: actor }),
+  'member.removed': z.looseObject({ ...inRepository, member: actor }),
+  ping: z.looseObject({ ...inRepository, zen: z.string(), hook_id: id, hook }),
+  'hook.failing': z.looseObject({ repository, hook, reason: z.string() }),
+  'hook.disabled': z.looseObject({ repository, hook, reason: z.string() }),
+  'address.added': z.looseObject({
+    account: actor,
+    address: z.string(),
+    verification_url: z.string(),
+  }),
+} as const;
+
+export type EventType = keyof typeof EVENT_SCHEMAS;
+export type EventPayload<T extends EventType = EventType> = z.infer<(typeof EVENT_SCHEMAS)[T]>;
+
+export const EVENT_VERSION = 1;
+export const EVENT_TYPES = Object.keys(EVENT_SCHEMAS) as EventType[];
+
+/** What a hook may subscribe to: `ping` always reaches its own hook, and the rest are mails. */
+export const HOOK_EVENT_TYPES = [
+  'thread.opened',
+  'thread.closed',
+  'thread.reopened',
+  'comment.created',
+  'comment.edited',
+  'comment.deleted',
+  'member.added',
+  'member.removed',
+] as const satisfies readonly EventType[];
+export type HookEventType = (typeof HOOK_EVENT_TYPES)[number];
+
+/** Event types that become mails to the readers of a thread. */
+export const MAIL_EVENT_TYPES = [
+  'thread.opened',
+  'thread.closed',
+  'thread.reopened',
+  'comment.created',
+] as const satisfies readonly EventType[];
+export type MailEventType = (typeof MAIL_EVENT_TYPES)[number];
+
+export type NewEvent = {
+  [T in EventType]: { type: T; repositoryId: number | null; payload: EventPayload<T> };
+}[EventType];
+
+/** The parts of fan-out; each has its own progress and error on every event. */
+export const CONSUMERS = ['notifier', 'webhook-fanout'] as const;
+export type Consumer = (typeof CONSUMERS)[number];
+
+export function isMailEventType(type: string): type is MailEventType {
+  return (MAIL_EVENT_TYPES as readonly string[]).includes(type);
+}

@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+import { createTestDatabase, type TestDatabase } from '../../../test/support/test-database.js';
+import { createPool, type Pool } from './pool.js';
+
+let database: TestDatabase;
+let pool: Pool;
+
+const CONTENT = '018f0000-0000-7000-8000-00000000000c';
+const EVENT = '018f0000-0000-7000-8000-00000000000e';
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  pool = createPool({
+    connectionString: database.url,
+    name: 'test',
+    max: 2,
+    onError: () => undefined,
+  });
+  await pool.query(
+    `INSERT INTO outbox_event (id, type, version, payload) VALUES ($1, 'ping', 1, '{}')`,
+    [EVENT],
+  );
+  await pool.query(`INSERT INTO delivery_content (id, kind, body) VALUES ($1, 'webhook', '{}')`, [
+    CONTENT,
+  ]);
+});
+afterAll(async () => {
+  await pool.end();
+  await database.drop();
+});
+
+const JOB = `INSERT INTO delivery_job (id, idempotency_key, content_id, kind, version, lane, hook_id, own, expires_at, `;
+const JOB_VALUES = `VALUES (gen_random_uuid(), gen_random_uuid()::text, '${CONTENT}', `;
+
+// Each row: what must not be stored, and the constraint that says so by name.
+describe('the database refuses', () => {
+  test.each([
+    [
+      'a finished job that is pending',
+      'delivery_job_finished_iff_ended',
+      `${JOB} finished_at) ${JOB_VALUES} 'webhook', 1, 'hook:1', 1, '{}', now(), now())`,
+    ],
+    [
+      'an ended job with a lease',
+      'delivery_job_lease_only_pending',
+      `${JOB} status, finished_at, lease_until) ${JOB_VALUES} 'webhook', 1, 'hook:1', 1, '{}', now(), 'dead', now(), now())`,
+    ],
+    [
+      'a webhook job without a hook',
+      'delivery_job_webhook_names_hook',
+      `${JOB} status) ${JOB_VALUES} 'webhook', 1, 'hook:1', NULL, '{}', now(), 'pending')`,
+    ],
+    [
+      'a webhook job in a mail lane',
+      'delivery_job_lane_fits_kind',
+      `${JOB} status) ${JOB_VALUES} 'webhook', 1, 'mail:x.example', 1, '{}', now(), 'pending')`,
+    ],
+    [
+      'an unknown status',
+      'delivery_job_status_known',
+      `${JOB} status, finished_at) ${JOB_VALUES} 'webhook', 1, 'hook:1', 1, '{}', now(), 'lost', now())`,
+    ],
+    [
+      'a mail content with a body',
+      'delivery_content_fits_kind',
+      `INSERT INTO delivery_content (id, kind, body) VALUES (gen_random_uuid(), 'email', 'x')`,
+    ],
+    [
+      'a held lane without a time',
+      'delivery_lane_held_has_time',
+      `INSERT INTO delivery_lane (lane, version, kind, held_reason) VALUES ('hook:1', 1, 'webhook', 'paused')`,
+    ],
+    ['a second relay', 'delivery_relay_one_row', `INSERT INTO delivery_relay (id) VALUES (false)`],
+    [
+      'progress that is both done and set aside',
+      'outbox_progress_one_end',
+      `INSERT INTO outbox_progress (event_id, consumer, done_at, set_aside_at) VALUES ('${EVENT}', 'x', now(), now())`,
+    ],
+    [
+      'ended progress with a lease',
+      'outbox_progress_ended_has_no_lease',
+      `INSERT INTO outbox_progress (event_id, consumer, done_at, lease_until) VALUES ('${EVENT}', 'x', now(), now())`,
+    ],
+    [
+      'a suppressed address in capitals',
+      'mail_suppression_lower_case',
+      `INSERT INTO mail_suppression (address, reason) VALUES ('A@x.example', 'unknown_user')`,
+    ],
+  ])('%s (%s)', async (_what, constraint, statement) => {
+    await expect(pool.query(statement)).rejects.toMatchObject({ constraint });
+  });
+});

@@ -1,0 +1,78 @@
+import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres';
+import pg from 'pg';
+
+import * as schema from './schema.js';
+
+export type Pool = pg.Pool;
+export type Database = NodePgDatabase<typeof schema>;
+/** What publishEvent and a fan-out page run in: a Drizzle transaction. */
+export type Transaction = Parameters<Parameters<Database['transaction']>[0]>[0];
+
+const CONNECT_TIMEOUT_MS = 5000;
+// The server ends a statement first; the client's own limit is for a server that says nothing at all.
+const STATEMENT_TIMEOUT_MS = 30_000;
+const QUERY_TIMEOUT_MS = 40_000;
+// An open enqueue hides its lanes from every claim, so no transaction may idle.
+const IDLE_IN_TRANSACTION_TIMEOUT_MS = 15_000;
+const IDLE_CLIENT_MS = 30_000;
+
+export interface PoolOptions {
+  connectionString: string;
+  /** Shown in pg_stat_activity. */
+  name: string;
+  max: number;
+  /** Hears of idle clients that the server cut; without a listener the process would crash (57P01). */
+  onError: (error: Error) => void;
+}
+
+/** Makes a pool whose lost connections are logged and replaced. */
+export function createPool({ connectionString, name, max, onError }: PoolOptions): Pool {
+  const pool = new pg.Pool({
+    connectionString,
+    application_name: name,
+    max,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    idleTimeoutMillis: IDLE_CLIENT_MS,
+    statement_timeout: STATEMENT_TIMEOUT_MS,
+    query_timeout: QUERY_TIMEOUT_MS,
+    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_TIMEOUT_MS,
+    keepAlive: true,
+  });
+  pool.on('error', onError);
+  // A client that is cut while someone holds it fails its query, and must not crash the process besides.
+  pool.on('connect', (client) => client.on('error', () => undefined));
+  return pool;
+}
+
+/** Drizzle over a pool; the caller ends the pool. */
+export function createDatabase(pool: Pool): Database {
+  return drizzle(givesBack(pool), { schema });
+}
+
+/**
+ * Drizzle takes a connection for a transaction and never gives it back when its first statement,
+ * BEGIN, fails: each restart of the server would cost the pool some of its places, until none is left.
+ */
+function givesBack(pool: Pool): Pool {
+  return new Proxy(pool, {
+    get(target, name) {
+      if (name === 'connect') return async () => releasesOnFirstError(await target.connect());
+      const value: unknown = Reflect.get(target, name);
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
+  });
+}
+
+function releasesOnFirstError(client: pg.PoolClient): pg.PoolClient {
+  const query = client.query.bind(client) as (...args: unknown[]) => Promise<unknown>;
+  const first = async (...args: unknown[]): Promise<unknown> => {
+    Reflect.deleteProperty(client, 'query');
+    try {
+      return await query(...args);
+    } catch (error) {
+      client.release(true);
+      throw error;
+    }
+  };
+  return Object.assign(client, { query: first });
+}

@@ -1,0 +1,51 @@
+import {
+  CONSUMERS,
+  EVENT_SCHEMAS,
+  EVENT_VERSION,
+  type NewEvent,
+  toStorableJson,
+} from '@ghost/contract';
+import { sql } from 'drizzle-orm';
+import { uuidv7 } from 'uuidv7';
+
+import { OUTBOX_CHANNEL } from './listener.js';
+import type { Transaction } from './pool.js';
+
+/** A payload that is not of its event's type: the caller's fault, thrown before anything is written. */
+export class EventPayloadError extends Error {
+  override readonly name = 'EventPayloadError';
+}
+
+/**
+ * Writes an event and a progress row for each consumer in the caller's transaction, and wakes the
+ * outbox when that commits. One statement, one round trip; the NOTIFY carries no payload, so its
+ * 8,000-byte bound cannot fail the caller's write.
+ * @returns the event's id (uuid v7)
+ * @throws EventPayloadError when the payload does not fit its type
+ */
+export async function publishEvent(tx: Transaction, event: NewEvent): Promise<string> {
+  const checked = EVENT_SCHEMAS[event.type].safeParse(event.payload);
+  if (!checked.success) {
+    throw new EventPayloadError(
+      `The payload of "${event.type}" does not fit its type: ${checked.error.issues
+        .map((issue) => `${issue.path.join('.')}: ${issue.message}`)
+        .join('; ')}`,
+    );
+  }
+  const id = uuidv7();
+  const consumers = sql.join(
+    CONSUMERS.map((consumer) => sql`${consumer}`),
+    sql`, `,
+  );
+  await tx.execute(sql`
+    WITH event AS (
+      INSERT INTO outbox_event (id, type, version, repository_id, payload)
+      VALUES (${id}, ${event.type}, ${EVENT_VERSION}, ${event.repositoryId}, ${toStorableJson(event.payload)}::jsonb)
+      RETURNING id
+    ), progress AS (
+      INSERT INTO outbox_progress (event_id, consumer)
+      SELECT event.id, consumer FROM event, unnest(ARRAY[${consumers}]::text[]) AS consumer
+    )
+    SELECT pg_notify(${OUTBOX_CHANNEL}, '') FROM event`);
+  return id;
+}

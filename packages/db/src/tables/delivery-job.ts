@@ -1,0 +1,94 @@
+import { sql } from 'drizzle-orm';
+import {
+  bigint,
+  boolean,
+  check,
+  index,
+  jsonb,
+  pgTable,
+  smallint,
+  text,
+  timestamp,
+  unique,
+  uuid,
+} from 'drizzle-orm/pg-core';
+
+import { deliveryContent } from './delivery-content.js';
+import { outboxEvent } from './outbox-event.js';
+
+/**
+ * The queue: one finished message to one destination a row. Narrow and hot: a claim changes no
+ * indexed column, so its update stays on the page (HOT), and an expired lease is simply due again.
+ */
+export const deliveryJob = pgTable(
+  'delivery_job',
+  {
+    id: uuid('id').primaryKey(),
+    runAt: timestamp('run_at', { withTimezone: true }).notNull().defaultNow(),
+    expiresAt: timestamp('expires_at', { withTimezone: true }).notNull(),
+    leaseUntil: timestamp('lease_until', { withTimezone: true }),
+    createdAt: timestamp('created_at', { withTimezone: true }).notNull().defaultNow(),
+    finishedAt: timestamp('finished_at', { withTimezone: true }),
+    leaseNo: bigint('lease_no', { mode: 'number' }).notNull().default(0),
+    eventId: uuid('event_id').references(() => outboxEvent.id),
+    contentId: uuid('content_id')
+      .notNull()
+      .references(() => deliveryContent.id),
+    repositoryId: bigint('repository_id', { mode: 'number' }),
+    accountId: bigint('account_id', { mode: 'number' }),
+    hookId: bigint('hook_id', { mode: 'number' }),
+    version: smallint('version').notNull(),
+    /** Charged tries since enqueue or the last redelivery: the budget. */
+    attempts: smallint('attempts').notNull().default(0),
+    /** Tries ever charged: `x-ghost-attempt` is one more. */
+    tries: smallint('tries').notNull().default(0),
+    /** Claims since the last settle or release: above zero with no lease alive, its worker died. */
+    abandoned: smallint('abandoned').notNull().default(0),
+    redelivery: boolean('redelivery').notNull().default(false),
+    status: text('status', { enum: ['pending', 'delivered', 'dead', 'cancelled'] })
+      .notNull()
+      .default('pending'),
+    kind: text('kind', { enum: ['email', 'webhook'] }).notNull(),
+    lane: text('lane').notNull(),
+    idempotencyKey: text('idempotency_key').notNull(),
+    /** The job's own parts: `{event}` of a webhook, recipient and slots of a mail. */
+    own: jsonb('own').notNull(),
+    lastError: text('last_error'),
+  },
+  (table) => [
+    unique('delivery_job_idempotency_key_unique').on(table.idempotencyKey),
+    index('delivery_job_lane_pending')
+      .on(table.lane, table.version, table.runAt, table.id)
+      .where(sql`${table.status} = 'pending'`),
+    // For cancelling when access is lost or a hook goes.
+    index('delivery_job_account_pending')
+      .on(table.repositoryId, table.accountId)
+      .where(sql`${table.status} = 'pending' and ${table.accountId} is not null`),
+    index('delivery_job_event').on(table.eventId),
+    check(
+      'delivery_job_status_known',
+      sql`${table.status} in ('pending', 'delivered', 'dead', 'cancelled')`,
+    ),
+    check('delivery_job_kind_known', sql`${table.kind} in ('email', 'webhook')`),
+    check(
+      'delivery_job_lane_fits_kind',
+      sql`(${table.kind} = 'webhook' and ${table.lane} like 'hook:%') or (${table.kind} = 'email' and ${table.lane} like 'mail:%')`,
+    ),
+    check(
+      'delivery_job_webhook_names_hook',
+      sql`(${table.kind} = 'webhook') = (${table.hookId} is not null)`,
+    ),
+    check(
+      'delivery_job_finished_iff_ended',
+      sql`(${table.status} = 'pending') = (${table.finishedAt} is null)`,
+    ),
+    check(
+      'delivery_job_lease_only_pending',
+      sql`${table.status} = 'pending' or ${table.leaseUntil} is null`,
+    ),
+    check(
+      'delivery_job_counts_positive',
+      sql`${table.attempts} >= 0 and ${table.tries} >= 0 and ${table.abandoned} >= 0`,
+    ),
+  ],
+);

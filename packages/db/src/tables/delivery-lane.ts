@@ -1,0 +1,57 @@
+import { sql } from 'drizzle-orm';
+import {
+  bigint,
+  boolean,
+  check,
+  index,
+  pgTable,
+  primaryKey,
+  smallint,
+  text,
+  timestamp,
+  uuid,
+} from 'drizzle-orm/pg-core';
+
+/**
+ * One row a destination and job version. Invariant: every committed pending job has a lane row whose
+ * `next_at` is no later than the job's due time, unless the lane is full, resting or held.
+ */
+export const deliveryLane = pgTable(
+  'delivery_lane',
+  {
+    lane: text('lane').notNull(),
+    version: smallint('version').notNull(),
+    kind: text('kind', { enum: ['email', 'webhook'] }).notNull(),
+    nextAt: timestamp('next_at', { withTimezone: true }).notNull().default(sql`'infinity'`),
+    /** No pending job is due before it: where a claim starts to look. */
+    mark: timestamp('mark', { withTimezone: true }).notNull().default(sql`'-infinity'`),
+    /** Greatest (run_at, id) leased: up to there live leases are counted. */
+    leasedTo: timestamp('leased_to', { withTimezone: true }).notNull().default(sql`'-infinity'`),
+    leasedToId: uuid('leased_to_id').notNull().default(sql`'00000000-0000-0000-0000-000000000000'`),
+    full: boolean('full').notNull().default(false),
+    slow: boolean('slow').notNull().default(false),
+    /** Sends at once; null: the worker's default. */
+    slots: smallint('slots'),
+    failures: smallint('failures').notNull().default(0),
+    lastSuccessAt: timestamp('last_success_at', { withTimezone: true }),
+    /** The machine's pause (429, 503, breaker): ends by itself. */
+    notBefore: timestamp('not_before', { withTimezone: true }),
+    /** People's and policy's pause: ends when someone resumes it. */
+    heldReason: text('held_reason'),
+    heldAt: timestamp('held_at', { withTimezone: true }),
+    ownerId: bigint('owner_id', { mode: 'number' }),
+    host: text('host'),
+  },
+  (table) => [
+    primaryKey({ name: 'delivery_lane_pkey', columns: [table.lane, table.version] }),
+    index('delivery_lane_due')
+      .on(table.kind, table.version, table.nextAt)
+      .where(sql`${table.nextAt} < 'infinity'`),
+    check('delivery_lane_kind_known', sql`${table.kind} in ('email', 'webhook')`),
+    check('delivery_lane_slots_positive', sql`${table.slots} is null or ${table.slots} > 0`),
+    check(
+      'delivery_lane_held_has_time',
+      sql`(${table.heldReason} is null) = (${table.heldAt} is null)`,
+    ),
+  ],
+);

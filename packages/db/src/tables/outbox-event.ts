@@ -1,0 +1,32 @@
+import { sql } from 'drizzle-orm';
+import {
+  bigint,
+  check,
+  index,
+  jsonb,
+  pgTable,
+  smallint,
+  text,
+  timestamp,
+  uuid,
+} from 'drizzle-orm/pg-core';
+
+/** A committed fact with a snapshot of what it is about. Drained by state, never by "greater than the last id". */
+export const outboxEvent = pgTable(
+  'outbox_event',
+  {
+    id: uuid('id').primaryKey(),
+    type: text('type').notNull(),
+    version: smallint('version').notNull(),
+    // No foreign key: an event outlives its repository.
+    repositoryId: bigint('repository_id', { mode: 'number' }),
+    payload: jsonb('payload').notNull(),
+    createdAt: timestamp('created_at', { withTimezone: true }).notNull().defaultNow(),
+    /** When the last consumer was done; null while one is pending or set aside. */
+    processedAt: timestamp('processed_at', { withTimezone: true }),
+  },
+  (table) => [
+    index('outbox_event_unprocessed').on(table.createdAt).where(sql`${table.processedAt} is null`),
+    check('outbox_event_version_positive', sql`${table.version} > 0`),
+  ],
+);

@@ -1,0 +1,124 @@
+import type { JobKind } from '@ghost/contract';
+
+export type JobStatus = 'pending' | 'delivered' | 'dead' | 'cancelled';
+export const JOB_STATUSES = [
+  'pending',
+  'delivered',
+  'dead',
+  'cancelled',
+] as const satisfies JobStatus[];
+
+/** What a pending job waits for. */
+export type Waiting = 'held' | 'in_flight' | 'resting' | 'due' | 'scheduled';
+
+/** One job as an operator sees it: to whom, how far, and why not further. */
+export interface DeliveryRow {
+  jobId: string;
+  eventId: string | null;
+  kind: JobKind;
+  /** `brian <brian@example.test>`, or `hook 7 (https://example.test)`: scheme and host only, a path may be secret. */
+  target: string;
+  /** Its hook was deleted: nobody is there to get it. */
+  targetGone: boolean;
+  hookId: number | null;
+  accountId: number | null;
+  /** Of the account; null for a webhook. */
+  login: string | null;
+  lane: string;
+  status: JobStatus;
+  waiting: Waiting | null;
+  /** Why its lane is held. */
+  heldReason: string | null;
+  /** Charged tries of the current budget. */
+  attempts: number;
+  /** Charged tries ever. */
+  tries: number;
+  /** Reason code of the last outcome that was no success. */
+  lastError: string | null;
+  redelivery: boolean;
+  runAt: Date;
+  createdAt: Date;
+  finishedAt: Date | null;
+}
+
+export interface DeliveryRecord {
+  id: string;
+  event_id: string | null;
+  kind: JobKind;
+  login: string | null;
+  address: string | null;
+  url: string | null;
+  hook_id: string | null;
+  account_id: string | null;
+  lane: string;
+  status: JobStatus;
+  waiting: Waiting | null;
+  held_reason: string | null;
+  attempts: number;
+  tries: number;
+  last_error: string | null;
+  redelivery: boolean;
+  run_at: Date;
+  created_at: Date;
+  finished_at: Date | null;
+}
+
+/** {@link Waiting} of a job `j` in its lane `l`. */
+export const WAITING = `CASE
+      WHEN j.status <> 'pending' THEN NULL
+      WHEN j.lease_until > now() THEN 'in_flight'
+      WHEN l.held_reason IS NOT NULL THEN 'held'
+      WHEN l.not_before > now() THEN 'resting'
+      WHEN j.run_at <= now() THEN 'due'
+      ELSE 'scheduled'
+    END`;
+
+/** Add a WHERE, ORDER BY and LIMIT on `j` (the job). */
+export const SELECT_DELIVERIES = `
+  SELECT j.id, j.event_id, j.kind, a.login, j.own #>> '{to,address}' AS address, h.url, j.hook_id, j.account_id,
+    j.lane, j.status, j.attempts, j.tries, j.last_error, j.redelivery, j.run_at, j.created_at, j.finished_at,
+    CASE WHEN j.status = 'pending' THEN l.held_reason END AS held_reason,
+    ${WAITING} AS waiting
+  FROM delivery_job j
+  LEFT JOIN account a ON a.id = j.account_id
+  LEFT JOIN hook h ON h.id = j.hook_id
+  LEFT JOIN delivery_lane l ON l.lane = j.lane AND l.version = j.version`;
+
+/** The row of {@link SELECT_DELIVERIES} in the words of {@link DeliveryRow}. */
+export function toDeliveryRow(record: DeliveryRecord): DeliveryRow {
+  return {
+    jobId: record.id,
+    eventId: record.event_id,
+    kind: record.kind,
+    target: targetOf(record),
+    targetGone: record.kind === 'webhook' && record.url === null,
+    hookId: record.hook_id === null ? null : Number(record.hook_id),
+    accountId: record.account_id === null ? null : Number(record.account_id),
+    login: record.login,
+    lane: record.lane,
+    status: record.status,
+    waiting: record.waiting,
+    heldReason: record.held_reason,
+    attempts: record.attempts,
+    tries: record.tries,
+    lastError: record.last_error,
+    redelivery: record.redelivery,
+    runAt: record.run_at,
+    createdAt: record.created_at,
+    finishedAt: record.finished_at,
+  };
+}
+
+function targetOf(record: DeliveryRecord): string {
+  if (record.kind === 'email') {
+    return `${record.login ?? `account ${record.account_id}`} <${record.address ?? '?'}>`;
+  }
+  return hookTarget(record.hook_id, record.url);
+}
+
+/** Names a hook by its id and the origin of its URL. */
+export function hookTarget(hookId: string | number | null, url: string | null): string {
+  if (url === null) return `hook ${hookId} (deleted)`;
+  const origin = URL.canParse(url) ? new URL(url).origin : 'unreadable URL';
+  return `hook ${hookId} (${origin})`;
+}

@@ -1,0 +1,87 @@
+import type { JobKind } from '@ghost/contract';
+import type { Pool } from '@ghost/db';
+import { type Queue, sqlOfPool } from '@ghost/queue';
+
+import {
+  type DeliveryRecord,
+  type DeliveryRow,
+  type JobStatus,
+  SELECT_DELIVERIES,
+  toDeliveryRow,
+} from './delivery-row.js';
+
+const DEFAULT_LIMIT = 50;
+const MAX_LIMIT = 1000;
+/** `last_error` of a job that an operator ended. */
+export const DISCARDED = 'discarded';
+
+export interface JobFilter {
+  status?: JobStatus;
+  kind?: JobKind;
+  lane?: string;
+  /** Only pending jobs of a held lane. */
+  held?: boolean;
+  /** 1 to 1,000; default 50. */
+  limit?: number;
+}
+
+/** Why an operator's wish for a job was refused; the message says what to do instead. */
+export type JobChange =
+  | { result: 'done'; jobId: string }
+  | { result: 'refused'; jobId: string; reason: string };
+
+/** The newest jobs that fit a filter. */
+export async function listJobs(pool: Pool, filter: JobFilter = {}): Promise<DeliveryRow[]> {
+  const limit = Math.min(Math.max(Math.trunc(filter.limit ?? DEFAULT_LIMIT), 1), MAX_LIMIT);
+  const { rows } = await pool.query<DeliveryRecord>(
+    `${SELECT_DELIVERIES}
+     WHERE ($1::text IS NULL OR j.status = $1) AND ($2::text IS NULL OR j.kind = $2)
+       AND ($3::text IS NULL OR j.lane = $3)
+       AND (NOT $4::boolean OR (j.status = 'pending' AND l.held_reason IS NOT NULL))
+     ORDER BY j.id DESC LIMIT $5`,
+    [filter.status ?? null, filter.kind ?? null, filter.lane ?? null, filter.held ?? false, limit],
+  );
+  return rows.map(toDeliveryRow);
+}
+
+/** One job; null when there is none of this id. */
+export async function findJob(pool: Pool, jobId: string): Promise<DeliveryRow | null> {
+  const { rows } = await pool.query<DeliveryRecord>(`${SELECT_DELIVERIES} WHERE j.id = $1`, [
+    jobId,
+  ]);
+  return rows[0] ? toDeliveryRow(rows[0]) : null;
+}
+
+/** Sends an ended job again: same id, same bytes, a fresh budget. */
+export async function retryJob(pool: Pool, queue: Queue, jobId: string): Promise<JobChange> {
+  const job = await findJob(pool, jobId);
+  if (!job) return refused(jobId, 'there is no such job (it may be older than the retention)');
+  if (job.status === 'pending') return refused(jobId, whyPending(job));
+  if (job.targetGone) return refused(jobId, 'its hook was deleted');
+  const [again] = await queue.redeliver(sqlOfPool(pool), [jobId]);
+  if (again !== undefined) return { result: 'done', jobId };
+  return refused(
+    jobId,
+    `it was ${job.status} (${job.lastError ?? 'no reason kept'}), which is final`,
+  );
+}
+
+/** Ends a pending job for good; a worker that holds it loses its fence. */
+export async function discardJob(pool: Pool, queue: Queue, jobId: string): Promise<JobChange> {
+  const ended = await queue.cancel(sqlOfPool(pool), { jobIds: [jobId] }, DISCARDED);
+  if (ended > 0) return { result: 'done', jobId };
+  const job = await findJob(pool, jobId);
+  if (!job) return refused(jobId, 'there is no such job (it may be older than the retention)');
+  return refused(jobId, `it is ${job.status} already; only a pending job can be discarded`);
+}
+
+function refused(jobId: string, reason: string): JobChange {
+  return { result: 'refused', jobId, reason };
+}
+
+function whyPending(job: DeliveryRow): string {
+  if (job.waiting === 'held') {
+    return `it is pending, and its lane ${job.lane} is held (${job.heldReason}): it is sent when the lane resumes`;
+  }
+  return `it is pending already (next try ${job.runAt.toISOString()})`;
+}

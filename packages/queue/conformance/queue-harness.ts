@@ -1,0 +1,233 @@
+import { randomUUID } from 'node:crypto';
+
+import type { MailContent } from '@ghost/contract';
+import { createDatabase, createPool, type Pool, schema } from '@ghost/db';
+import {
+  type AttemptRecord,
+  type ClaimedJob,
+  createPostgresQueue,
+  hookLane,
+  type NewJob,
+  type Queue,
+  type Settlement,
+  type Sql,
+  sqlOf,
+  sqlOfPool,
+} from '@ghost/queue';
+import { uuidv7 } from 'uuidv7';
+
+export interface EngineOptions {
+  leaseMs?: number;
+  laneSlots?: number;
+}
+
+/** A transaction that a test holds open while others go on. */
+export interface OpenTransaction {
+  tx: Sql;
+  commit(): Promise<void>;
+  rollback(): Promise<void>;
+}
+
+/** An engine under the conformance suite; every engine brings one of these. */
+export interface QueueHarness {
+  engine(options?: EngineOptions): Queue;
+  inTransaction<T>(work: (tx: Sql) => Promise<T>): Promise<T>;
+  open(): Promise<OpenTransaction>;
+  /** A committed event for jobs to belong to. */
+  event(): Promise<string>;
+  job(id: string): Promise<JobState>;
+  attempts(
+    jobId: string,
+  ): Promise<{ outcome: string; number: number | null; reason: string | null }[]>;
+  /** Moves the end of a job's life into the past. */
+  outlive(jobId: string): Promise<void>;
+  /** What is noted of the relay; null while it works. */
+  relay(): Promise<string | null>;
+  /** Ends whatever is pending. */
+  clear(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface JobState {
+  status: string;
+  attempts: number;
+  tries: number;
+  abandoned: number;
+  leased: boolean;
+  lastError: string | null;
+}
+
+export function postgresHarness(url: string): QueueHarness & { pool: Pool } {
+  const pool = createPool({
+    connectionString: url,
+    name: 'queue test',
+    max: 12,
+    onError: () => undefined,
+  });
+  const db = createDatabase(pool);
+  return {
+    pool,
+    engine: (options = {}) => createPostgresQueue({ pool, ...options }),
+    inTransaction: (work) => db.transaction((tx) => work(sqlOf(tx))),
+    async open() {
+      const client = await pool.connect();
+      await client.query('BEGIN');
+      const end = async (how: 'COMMIT' | 'ROLLBACK') => {
+        await client.query(how);
+        client.release();
+      };
+      return {
+        tx: {
+          async query<Row extends object>(text: string, values: readonly unknown[]) {
+            return (await client.query<Row>(text, [...values])).rows;
+          },
+        },
+        commit: () => end('COMMIT'),
+        rollback: () => end('ROLLBACK'),
+      };
+    },
+    async event() {
+      const id = uuidv7();
+      await db.insert(schema.outboxEvent).values({ id, type: 'ping', version: 1, payload: {} });
+      return id;
+    },
+    async job(id) {
+      const [row] = await sqlOfPool(pool).query<JobState>(
+        `SELECT status, attempts, tries, abandoned, lease_until > now() IS TRUE AS leased, last_error AS "lastError"
+         FROM delivery_job WHERE id = $1`,
+        [id],
+      );
+      if (!row) throw new Error(`No job ${id}`);
+      return row;
+    },
+    attempts: (jobId) =>
+      sqlOfPool(pool).query(
+        'SELECT outcome, number, reason FROM delivery_attempt WHERE job_id = $1 ORDER BY id',
+        [jobId],
+      ),
+    async outlive(jobId) {
+      await pool.query(
+        `UPDATE delivery_job SET expires_at = now() - interval '1 second' WHERE id = $1`,
+        [jobId],
+      );
+    },
+    async relay() {
+      const { rows } = await pool.query<{ reason: string | null }>(
+        'SELECT reason FROM delivery_relay',
+      );
+      return rows[0]?.reason ?? null;
+    },
+    async clear() {
+      await pool.query(
+        `SELECT delivery_cancel(ARRAY(SELECT id FROM delivery_job WHERE status = 'pending'), 'test_over')`,
+      );
+    },
+    close: () => pool.end(),
+  };
+}
+
+/** Enqueues `count` webhook jobs for one hook, sharing one body, in one transaction. */
+export async function enqueueWebhooks(
+  harness: QueueHarness,
+  queue: Queue,
+  hookId: number,
+  count: number,
+  more: { delayMs?: number; version?: number; body?: string } = {},
+): Promise<string[]> {
+  const eventId = await harness.event();
+  return harness.inTransaction((tx) => webhooksIn(tx, queue, eventId, hookId, count, more));
+}
+
+/** The same inside a transaction of the test's. */
+export async function webhooksIn(
+  tx: Sql,
+  queue: Queue,
+  eventId: string,
+  hookId: number,
+  count: number,
+  { body = '{"n":1}', ...more }: { delayMs?: number; version?: number; body?: string } = {},
+): Promise<string[]> {
+  const contentId = await queue.storeContent(tx, { kind: 'webhook', eventId, body });
+  const jobs = Array.from(
+    { length: count },
+    (): NewJob => ({
+      ...more,
+      id: uuidv7(),
+      idempotencyKey: `webhook:${randomUUID()}:${hookId}`,
+      eventId,
+      contentId,
+      lane: hookLane(hookId),
+      repositoryId: 1,
+      kind: 'webhook',
+      hookId,
+      own: { event: 'ping' },
+    }),
+  );
+  await queue.enqueue(tx, jobs);
+  return jobs.map((job) => job.id);
+}
+
+export const MAIL_PARTS: MailContent = {
+  envelopeFrom: 'bounce@ghost.test',
+  from: { name: 'Ada (Ghost)', address: 'notifications@ghost.test' },
+  subject: ['Re: [ada/demo] A thread (#1)'],
+  text: ['Hello\n\n-- \nYou get this because: ', { slot: 'why' }],
+  date: '2026-11-01T10:00:00.000Z',
+  messageIdDomain: 'ghost.test',
+  headers: [['X-Ghost-Reason', [{ slot: 'why' }]]],
+};
+
+/** Enqueues one mail to an account. */
+export async function enqueueMail(
+  harness: QueueHarness,
+  queue: Queue,
+  accountId: number,
+  address: string,
+): Promise<string> {
+  const eventId = await harness.event();
+  const id = uuidv7();
+  await harness.inTransaction(async (tx) => {
+    const contentId = await queue.storeContent(tx, { kind: 'email', eventId, parts: MAIL_PARTS });
+    await queue.enqueue(tx, [
+      {
+        id,
+        idempotencyKey: `email:${eventId}:${accountId}`,
+        eventId,
+        contentId,
+        lane: `mail:${address.slice(address.indexOf('@') + 1)}`,
+        repositoryId: 1,
+        kind: 'email',
+        accountId,
+        own: { to: { name: 'Reader', address }, slots: { why: 'you watch' } },
+      },
+    ]);
+  });
+  return id;
+}
+
+export async function claimWebhooks(queue: Queue, jobs = 500): Promise<ClaimedJob[]> {
+  const claim = await queue.claim({ kind: 'webhook', version: 1, jobs, lanes: 100 });
+  return claim.jobs;
+}
+
+const ATTEMPT: AttemptRecord = { startedAt: '2026-11-01T10:00:00.000Z', timings: { total: 3 } };
+
+export function settlement(
+  job: ClaimedJob,
+  outcome: Settlement['outcome'],
+  more: Partial<Settlement> = {},
+): Settlement {
+  const { id, leaseNo, lane, version } = job;
+  return {
+    id,
+    leaseNo,
+    lane,
+    version,
+    outcome,
+    reason: null,
+    charged: true,
+    delayMs: 0,
+    attempt: ATTEMPT,
+    ...more,
+  };
+}

@@ -1,0 +1,4 @@
+export * from './lane.js';
+export * from './postgres/postgres-queue.js';
+export { sqlOf, sqlOfPool } from './postgres/sql.js';
+export * from './queue.js';

@@ -1,0 +1,108 @@
+import {
+  type DeliveryJob,
+  type JobKind,
+  joinMail,
+  mailContent,
+  mailOwn,
+  webhookJob,
+} from '@ghost/contract';
+
+import type { Capacity, Claim, ClaimedJob, Lease, Sql } from '../queue.js';
+
+interface ClaimedRow {
+  id: string;
+  lane: string;
+  version: number;
+  kind: JobKind;
+  lease_no: string;
+  attempts: number;
+  tries: number;
+  redelivery: boolean;
+  created_at: Date;
+  expires_at: Date;
+  event_id: string | null;
+  hook_id: string | null;
+  repository_id: string | null;
+  account_id: string | null;
+  own: unknown;
+  content_id: string;
+  body: string | null;
+  parts: unknown;
+}
+
+interface Limits {
+  slots: number;
+  leaseMs: number;
+}
+
+/** Leases due jobs in one round trip and joins each with its shared content into a finished job. */
+export async function claim(sql: Sql, capacity: Capacity, limits: Limits): Promise<Claim> {
+  const askedAt = performance.now();
+  const rows = await sql.query<ClaimedRow>('SELECT * FROM delivery_claim($1, $2, $3, $4, $5, $6)', [
+    capacity.kind,
+    capacity.version,
+    capacity.jobs,
+    capacity.lanes,
+    limits.slots,
+    limits.leaseMs,
+  ]);
+  const contents = new Map<string, ClaimedRow>();
+  const found: Claim = { jobs: [], unreadable: [] };
+  for (const row of rows) {
+    // Only the first job of a content carries it.
+    if (row.body !== null || row.parts !== null) contents.set(row.content_id, row);
+    const lease: Lease = {
+      id: row.id,
+      leaseNo: Number(row.lease_no),
+      lane: row.lane,
+      version: row.version,
+    };
+    try {
+      const job = finish(row, contents.get(row.content_id));
+      found.jobs.push(claimed(row, lease, job, askedAt + limits.leaseMs));
+    } catch (error) {
+      found.unreadable.push({
+        ...lease,
+        error: error instanceof Error ? error.message : String(error),
+      });
+    }
+  }
+  return found;
+}
+
+function finish(row: ClaimedRow, content: ClaimedRow | undefined): DeliveryJob {
+  if (!content) throw new Error(`Job ${row.id} has no content ${row.content_id}`);
+  switch (row.kind) {
+    case 'webhook':
+      return webhookJob.parse({
+        ...(row.own as object),
+        version: row.version,
+        kind: 'webhook',
+        hookId: Number(row.hook_id),
+        body: content.body,
+      });
+    case 'email':
+      return {
+        version: 1,
+        kind: 'email',
+        message: joinMail(mailContent.parse(content.parts), mailOwn.parse(row.own), row.id),
+      };
+  }
+}
+
+function claimed(row: ClaimedRow, lease: Lease, job: DeliveryJob, leaseEndsAt: number): ClaimedJob {
+  return {
+    ...lease,
+    job,
+    kind: row.kind,
+    eventId: row.event_id,
+    repositoryId: row.repository_id === null ? null : Number(row.repository_id),
+    accountId: row.account_id === null ? null : Number(row.account_id),
+    attempts: row.attempts,
+    tries: row.tries,
+    redelivery: row.redelivery,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+    leaseEndsAt,
+  };
+}

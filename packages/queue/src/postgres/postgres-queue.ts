@@ -1,0 +1,52 @@
+import type { Pool } from '@ghost/db';
+
+import type { Queue } from '../queue.js';
+import { cancel } from './cancel.js';
+import { claim } from './claim.js';
+import { confirm } from './confirm.js';
+import { enqueue } from './enqueue.js';
+import { extend } from './extend.js';
+import { hold } from './hold.js';
+import { nextDue } from './next-due.js';
+import { pauseRelay } from './pause-relay.js';
+import { prepareHistory } from './prepare-history.js';
+import { redeliver } from './redeliver.js';
+import { release } from './release.js';
+import { resume } from './resume.js';
+import { settle } from './settle.js';
+import { sqlOfPool } from './sql.js';
+import { storeContent } from './store-content.js';
+
+export const DEFAULT_LEASE_MS = 30_000;
+export const DEFAULT_LANE_SLOTS = 10;
+
+export interface PostgresQueueOptions {
+  pool: Pool;
+  /** How long a claim holds its jobs unless extended. */
+  leaseMs?: number;
+  /** Jobs in flight a lane, over all workers, where the lane itself says nothing. */
+  laneSlots?: number;
+}
+
+/** The queue on the `delivery_job` table; see docs/decisions for the scheme. */
+export function createPostgresQueue(options: PostgresQueueOptions): Queue {
+  const sql = sqlOfPool(options.pool);
+  const leaseMs = options.leaseMs ?? DEFAULT_LEASE_MS;
+  const slots = options.laneSlots ?? DEFAULT_LANE_SLOTS;
+  return {
+    storeContent,
+    enqueue,
+    cancel,
+    hold,
+    resume,
+    redeliver,
+    claim: (capacity) => claim(sql, capacity, { slots, leaseMs }),
+    settle: (settlements) => settle(sql, settlements),
+    extend: (leases) => extend(sql, leases, leaseMs),
+    release: (leases) => release(sql, leases),
+    confirm: (lease) => confirm(sql, lease),
+    nextDue: (known) => nextDue(sql, known),
+    pauseRelay: (reason, pauseMs) => pauseRelay(sql, reason, pauseMs),
+    prepareHistory: () => prepareHistory(sql),
+  };
+}

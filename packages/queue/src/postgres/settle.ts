@@ -1,0 +1,42 @@
+import { toStorableJson } from '@ghost/contract';
+
+import type { Settled, SettledOutcome, Settlement, Sql } from '../queue.js';
+
+const STATE: Record<SettledOutcome, Settled['status']> = {
+  delivered: 'delivered',
+  retry: 'pending',
+  dead: 'dead',
+  held: 'pending',
+  cancelled: 'cancelled',
+  relay_paused: 'pending',
+};
+
+/** Writes a batch of outcomes, their history and what they mean for their lanes in one statement. */
+export async function settle(sql: Sql, settlements: readonly Settlement[]): Promise<Settled[]> {
+  if (settlements.length === 0) return [];
+  const given = settlements.map(({ attempt, ...settlement }) => ({
+    id: settlement.id,
+    lease_no: settlement.leaseNo,
+    lane: settlement.lane,
+    version: settlement.version,
+    state: STATE[settlement.outcome],
+    outcome: settlement.outcome,
+    reason: settlement.reason,
+    charged: settlement.charged,
+    delay_ms: Math.round(settlement.delayMs),
+    hold: settlement.outcome === 'held',
+    rest_ms: settlement.laneRestMs === undefined ? null : Math.round(settlement.laneRestMs),
+    started_at: attempt?.startedAt,
+    message: attempt?.message,
+    code: attempt?.status,
+    timings: attempt?.timings,
+    request_head: attempt?.requestHead,
+    response_head: attempt?.responseHead,
+    body_excerpt: attempt?.bodyExcerpt,
+  }));
+  const rows = await sql.query<{ id: string; lease_no: string; status: Settled['status'] }>(
+    'SELECT * FROM delivery_settle($1::json)',
+    [toStorableJson(given)],
+  );
+  return rows.map((row) => ({ id: row.id, leaseNo: Number(row.lease_no), status: row.status }));
+}

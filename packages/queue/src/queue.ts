@@ -1,0 +1,146 @@
+import type { DeliveryJob, JobKind, MailOwn } from '@ghost/contract';
+
+/** A statement runner: a pooled client, a pool, or a Drizzle transaction wrapped by `sqlOf`. */
+export interface Sql {
+  query<Row extends object>(text: string, values: readonly unknown[]): Promise<Row[]>;
+}
+
+/** What many jobs of one event share; stored once an event and kind. */
+export type NewContent =
+  | { kind: 'webhook'; eventId: string; body: string }
+  | { kind: 'email'; eventId: string; parts: unknown };
+
+interface NewJobBase {
+  /** uuid v7 made by the caller; for an idempotency key that exists it is dropped. */
+  id: string;
+  /** `email:<event>:<account>` or `webhook:<event>:<hook>`. */
+  idempotencyKey: string;
+  eventId: string | null;
+  contentId: string;
+  /** `hook:<id>`, `mail:<recipient domain>` or `mail:<domain>:bulk`. */
+  lane: string;
+  repositoryId: number | null;
+  /** Wait before the first try. */
+  delayMs?: number;
+  /** Default: the current version. */
+  version?: number;
+}
+export type NewJob = NewJobBase &
+  (
+    | { kind: 'webhook'; hookId: number; own: { event: string } }
+    | { kind: 'email'; accountId: number; own: MailOwn }
+  );
+
+/** A job that a worker holds until its lease ends. */
+export interface Lease {
+  id: string;
+  leaseNo: number;
+  lane: string;
+  version: number;
+}
+
+export interface ClaimedJob extends Lease {
+  job: DeliveryJob;
+  kind: JobKind;
+  eventId: string | null;
+  repositoryId: number | null;
+  accountId: number | null;
+  /** Charged tries of the current budget. */
+  attempts: number;
+  /** Charged tries ever; `x-ghost-attempt` is one more. */
+  tries: number;
+  redelivery: boolean;
+  createdAt: Date;
+  expiresAt: Date;
+  /** When the lease ends on the worker's monotonic clock (`performance.now()`), counted from before the claim was sent. */
+  leaseEndsAt: number;
+}
+
+/** A claimed row that is no valid job: our fault, never the receiver's. */
+export interface UnreadableJob extends Lease {
+  error: string;
+}
+
+export interface Capacity {
+  kind: JobKind;
+  version: number;
+  /** At most so many jobs (1 to 500). */
+  jobs: number;
+  /** Look at most at so many due lanes. */
+  lanes: number;
+}
+
+export interface Claim {
+  jobs: ClaimedJob[];
+  unreadable: UnreadableJob[];
+}
+
+/** The history row of a settled lease; every text is already storable. */
+export interface AttemptRecord {
+  startedAt: string;
+  message?: string;
+  status?: number;
+  timings?: object;
+  requestHead?: Record<string, string>;
+  responseHead?: Record<string, string>;
+  bodyExcerpt?: string;
+}
+
+export type SettledOutcome = 'delivered' | 'retry' | 'dead' | 'held' | 'cancelled' | 'relay_paused';
+
+/** What a worker reports of one lease. */
+export interface Settlement extends Lease {
+  outcome: SettledOutcome;
+  reason: string | null;
+  /** Whether the try counts against the job's budget. */
+  charged: boolean;
+  /** For `retry` and `relay_paused`: wait before the job is due again. */
+  delayMs: number;
+  /** Makes the whole lane wait (429, 503). */
+  laneRestMs?: number;
+  attempt: AttemptRecord | null;
+}
+
+export interface Settled {
+  id: string;
+  leaseNo: number;
+  status: 'pending' | 'delivered' | 'dead' | 'cancelled';
+}
+
+export type CancelTarget =
+  | { repositoryId: number; accountId: number }
+  | { repositoryId: number }
+  | { hookId: number }
+  | { jobIds: readonly string[] };
+
+/**
+ * The queue. Verbs that take `tx` run in the caller's transaction, the others in one of their own;
+ * none holds a connection while something is sent.
+ */
+export interface Queue {
+  /** Stores content once an event and kind; returns its id, the first writer's if it was there. */
+  storeContent(tx: Sql, content: NewContent): Promise<string>;
+  /** Enqueues jobs whose key is new and wakes workers at commit. Once a transaction; last in it. Returns how many were new. */
+  enqueue(tx: Sql, jobs: readonly NewJob[]): Promise<number>;
+  claim(capacity: Capacity): Promise<Claim>;
+  /** Writes outcomes under the fence; an outcome whose lease was lost is missing from the answer. */
+  settle(settlements: readonly Settlement[]): Promise<Settled[]>;
+  /** Returns the ids of the leases that are still held. */
+  extend(leases: readonly Lease[]): Promise<Set<string>>;
+  /** Gives jobs back, nothing charged. */
+  release(leases: readonly Lease[]): Promise<number>;
+  /** Whether the lease is still current: asked just before a mail is handed over. */
+  confirm(lease: Lease): Promise<boolean>;
+  /** Milliseconds until the next claimable job of the kinds and versions is due (0: now), or null when nothing is pending. */
+  nextDue(known: readonly { kind: JobKind; version: number }[]): Promise<number | null>;
+  /** Ends pending jobs whose reason is gone; a worker that holds one loses its fence. */
+  cancel(tx: Sql, target: CancelTarget, reason: string): Promise<number>;
+  hold(tx: Sql, lane: string, reason: string): Promise<void>;
+  resume(tx: Sql, lane: string): Promise<boolean>;
+  /** Same id, same bytes, a fresh budget. Returns the ids that are pending again. */
+  redeliver(tx: Sql, jobIds: readonly string[]): Promise<string[]>;
+  /** Lets the SMTP relay rest: no mail is claimed until then. */
+  pauseRelay(reason: string, pauseMs: number): Promise<void>;
+  /** Makes room for the history of the days ahead; idempotent. */
+  prepareHistory(): Promise<void>;
+}

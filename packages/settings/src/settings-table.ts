@@ -1,0 +1,272 @@
+import { mailAddress, relayRate } from './parse/mail.js';
+import type { Parse } from './parse/parsed.js';
+import {
+  dnsServers,
+  domainName,
+  flag,
+  listenHost,
+  oneOf,
+  text,
+  wholeNumber,
+} from './parse/scalars.js';
+import { baseUrl, postgresUrl, proxyUrl, smtpUrl, wakeUrl } from './parse/urls.js';
+
+/** The processes that read the environment. Each accepts every name, so that one file serves all. */
+export type Who = 'api' | 'delivery' | 'cli' | 'playground';
+
+export type Setting<T, D extends Default = Default> = {
+  /** Who acts on it. */
+  who: string;
+  /** As it would be typed; null: none, and `what` says what happens without it. */
+  default: D;
+  what: string;
+  /** A good value, for faults; null when the default serves as one. */
+  example: string | null;
+  /** Never shown. */
+  secret: boolean;
+  /** These do not start without it. */
+  requiredBy: readonly Who[];
+  parse: Parse<T>;
+};
+
+type Default = string | Readonly<Record<Who, string>> | null;
+
+const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+
+const EVERYONE_WITH_A_DATABASE: readonly Who[] = ['api', 'delivery', 'cli'];
+const DATABASE_EXAMPLE = 'postgres://ghost:password@127.0.0.1:5432/ghost';
+
+function setting<T, D extends Default>(
+  parse: Parse<T>,
+  rest: Pick<Setting<T, D>, 'who' | 'default' | 'what'> & Partial<Setting<T, D>>,
+): Setting<T, D> {
+  return { example: null, secret: false, requiredBy: [], parse, ...rest };
+}
+
+/** Every setting there is, in the order of the documentation. A name that is not here stops the start. */
+export const SETTINGS = {
+  DATABASE_URL: setting(postgresUrl, {
+    who: 'all',
+    default: null,
+    what: 'Postgres 15 or newer. The playground starts one of its own without it.',
+    example: DATABASE_EXAMPLE,
+    secret: true,
+    requiredBy: EVERYONE_WITH_A_DATABASE,
+  }),
+  GHOST_LISTEN_DATABASE_URL: setting(postgresUrl, {
+    who: 'API, delivery',
+    default: null,
+    what: 'Direct connection for LISTEN when DATABASE_URL leads to a pooler. Without it: DATABASE_URL.',
+    example: DATABASE_EXAMPLE,
+    secret: true,
+  }),
+  GHOST_POOL_SIZE: setting(wholeNumber(2, 200), {
+    who: 'all',
+    default: { api: '10', delivery: '5', cli: '2', playground: '10' },
+    what: 'Connections to Postgres in the pool; none is held while something is sent. At least 2.',
+  }),
+  HOST: setting(listenHost, {
+    who: 'API, delivery',
+    default: '127.0.0.1',
+    what: "Address to listen on. Delivery's port is private: health, metrics, wake.",
+  }),
+  PORT: setting(wholeNumber(0, 65_535), {
+    who: 'API, delivery',
+    default: { api: '3000', delivery: '3001', cli: '3000', playground: '3000' },
+    what: 'Port to listen on; 0 takes any free one.',
+  }),
+  GHOST_PUBLIC_URL: setting(baseUrl, {
+    who: 'API',
+    default: null,
+    what: 'Base of links in mails and payloads. Without it: http://HOST:PORT.',
+    example: 'https://ghost.example.com',
+  }),
+  GHOST_SECRET_KEYS: setting(text, {
+    who: 'all',
+    default: null,
+    what: 'Key ring for secrets at rest: id:base64(32 bytes)[,older…]; the first one is active.',
+    example: 'k1:<output of: openssl rand -base64 32>',
+    secret: true,
+    requiredBy: ['api', 'delivery'],
+  }),
+  GHOST_SMTP_URL: setting(smtpUrl, {
+    who: 'delivery',
+    default: null,
+    what: 'The relay: smtp(s)://user:pass@host:port; ports 587 and 465 when left out. Without it mail lanes are held.',
+    example: 'smtp://user:password@relay.example.com:587',
+    secret: true,
+  }),
+  GHOST_MAIL_FROM: setting(mailAddress, {
+    who: 'API',
+    default: null,
+    what: 'Sender of all mail: user@domain or Name <user@domain>.',
+    example: 'Ghost <noreply@ghost.example.com>',
+  }),
+  GHOST_SMTP_TLS: setting(oneOf('required', 'opportunistic', 'off'), {
+    who: 'delivery',
+    default: 'required',
+    what: 'TLS with the relay: required, opportunistic (STARTTLS where offered), off (in clear, password too).',
+  }),
+  GHOST_ALLOW_CIDRS: setting(text, {
+    who: 'API, delivery',
+    default: '',
+    what: 'Ranges that webhooks may reach although the address policy refuses them: cidr or cidr:port, [v6 cidr]:port. Lifts exactly these, loopback and metadata too, and the port rule for literals in them.',
+    example: '10.1.0.0/16,192.168.7.5:8080',
+  }),
+  GHOST_DENY_CIDRS: setting(text, {
+    who: 'API, delivery',
+    default: '',
+    what: 'Ranges that webhooks never reach, such as your own public ones. Wins over every exception.',
+    example: '203.0.113.0/24,2001:db8::/32',
+  }),
+  GHOST_ALLOW_HOSTS: setting(text, {
+    who: 'API, delivery',
+    default: '',
+    what: 'Names, or *.suffix, that may be internal and may resolve to private addresses; never loopback or metadata.',
+    example: 'ci.internal,*.corp.example.com',
+  }),
+  GHOST_ALLOW_NAT64: setting(flag, {
+    who: 'API, delivery',
+    default: 'false',
+    what: 'Judge 64:ff9b::/96 by the IPv4 address in it instead of refusing it; for networks with DNS64.',
+  }),
+  GHOST_WEBHOOK_HTTPS_ONLY: setting(flag, {
+    who: 'API, delivery',
+    default: 'false',
+    what: 'Refuse hooks with plain http.',
+  }),
+  GHOST_WEBHOOK_PORTS: setting(text, {
+    who: 'API, delivery',
+    default: '80,443,1024-65535',
+    what: 'Ports of webhooks. Ranges leave out well-known internal services (5432, 6379, …); a port named alone is meant.',
+  }),
+  GHOST_EGRESS_PROXY: setting(proxyUrl, {
+    who: 'delivery',
+    default: null,
+    what: 'Forward proxy for webhooks: http(s)://user:pass@host:port. It then resolves names and must refuse inner addresses itself.',
+    example: 'http://proxy.internal:3128',
+    secret: true,
+  }),
+  GHOST_EXTRA_CA_FILE: setting(text, {
+    who: 'delivery',
+    default: null,
+    what: 'PEM file of certificate authorities that are trusted beside the public ones.',
+    example: '/etc/ghost/ca.pem',
+  }),
+  GHOST_DNS_SERVERS: setting(dnsServers, {
+    who: 'delivery',
+    default: null,
+    what: 'Resolvers for webhooks: address[:port], several parted by commas. Without it: those of the system.',
+    example: '9.9.9.9,[2620:fe::fe]:53',
+  }),
+  GHOST_WEBHOOK_DEADLINE_MS: setting(wholeNumber(100, 300_000), {
+    who: 'delivery',
+    default: '10000',
+    what: 'One attempt of a webhook, look-up to last byte.',
+  }),
+  GHOST_MAX_ATTEMPTS: setting(wholeNumber(1, 100), {
+    who: 'delivery',
+    default: '16',
+    what: 'Attempts of a webhook before it is dead.',
+  }),
+  GHOST_RETRY_BASE_MS: setting(wholeNumber(1, DAY_MS), {
+    who: 'delivery',
+    default: '10000',
+    what: 'Back-off of webhooks: the n-th retry waits random(0, min(cap, base·2^(n-1))).',
+  }),
+  GHOST_RETRY_CAP_MS: setting(wholeNumber(1, 7 * DAY_MS), {
+    who: 'delivery',
+    default: String(DAY_MS),
+    what: 'Longest wait between two attempts of a webhook.',
+  }),
+  GHOST_LEASE_MS: setting(wholeNumber(1_000, HOUR_MS), {
+    who: 'delivery',
+    default: '30000',
+    what: 'How long a claimed job is out of reach of other workers; extended while the work is alive.',
+  }),
+  GHOST_CONCURRENCY: setting(wholeNumber(1, 10_000), {
+    who: 'delivery',
+    default: '50',
+    what: 'Webhooks in flight in one process.',
+  }),
+  GHOST_LANE_CONCURRENCY: setting(wholeNumber(1, 1_000), {
+    who: 'delivery',
+    default: '10',
+    what: 'Jobs in flight to one destination, all processes together.',
+  }),
+  GHOST_RELAY_RATE: setting(relayRate, {
+    who: 'delivery',
+    default: null,
+    what: 'Most mails to the relay: 50/s, 600/min or 1000/h. Without it: no limit.',
+    example: '50/s',
+  }),
+  GHOST_VERP_DOMAIN: setting(domainName, {
+    who: 'delivery',
+    default: null,
+    what: 'Domain of the return paths that bounces come back to. Not in effect yet: bounces go to the sender.',
+    example: 'bounces.ghost.example.com',
+  }),
+  GHOST_DKIM_DOMAIN: setting(domainName, {
+    who: 'delivery',
+    default: null,
+    what: 'Domain that signs mails (DKIM d=); goes with the two below.',
+    example: 'ghost.example.com',
+  }),
+  GHOST_DKIM_SELECTOR: setting(domainName, {
+    who: 'delivery',
+    default: null,
+    what: 'Selector of the key in DNS (DKIM s=).',
+    example: '2026a',
+  }),
+  GHOST_DKIM_KEY_FILE: setting(text, {
+    who: 'delivery',
+    default: null,
+    what: 'PEM file of the RSA private key for DKIM.',
+    example: '/etc/ghost/dkim.pem',
+  }),
+  GHOST_OUTBOX_RETRY_BASE_MS: setting(wholeNumber(1, HOUR_MS), {
+    who: 'API',
+    default: '1000',
+    what: 'Back-off of a consumer that failed an event; five times as long after each failure, with jitter, up to 15 min.',
+  }),
+  GHOST_DELIVERY_WAKE_URL: setting(wakeUrl, {
+    who: 'API',
+    default: null,
+    what: 'Posted after jobs were enqueued (coalesced, best effort): wakes a delivery container that sleeps.',
+    example: 'http://127.0.0.1:3001/wake',
+    secret: true,
+  }),
+  GHOST_RETENTION_DAYS: setting(wholeNumber(1, 3_650), {
+    who: 'API, delivery',
+    default: '30',
+    what: 'Days that finished deliveries and processed events are kept. Not in effect yet: nothing is pruned.',
+  }),
+  GHOST_HEARTBEAT_MS: setting(wholeNumber(100, DAY_MS), {
+    who: 'API, delivery',
+    default: '900000',
+    what: 'How often the LISTEN connection is proved alive. 20000 on hosts that never sleep.',
+  }),
+  GHOST_SHUTDOWN_GRACE_MS: setting(wholeNumber(0, 600_000), {
+    who: 'API, delivery',
+    default: '10000',
+    what: 'Time to finish after SIGTERM; then what is in flight is aborted and released.',
+  }),
+  LOG_LEVEL: setting(oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'), {
+    who: 'all',
+    default: 'info',
+    what: 'JSON lines on stdout: fatal, error, warn, info, debug, trace or silent.',
+  }),
+};
+
+export type SettingName = keyof typeof SETTINGS;
+
+/** What a setting is once it is read: without a default it may be null. */
+export type ValueOf<N extends SettingName> =
+  (typeof SETTINGS)[N] extends Setting<infer T, infer D> ? (D extends null ? T | null : T) : never;
+
+/** The default of a setting as it would be typed, or null. */
+export function defaultOf(name: SettingName, who: Who): string | null {
+  const value: Default = SETTINGS[name].default;
+  return value === null || typeof value === 'string' ? value : value[who];
+}

@@ -1,0 +1,11 @@
+export {
+  decrypt,
+  encrypt,
+  keyIdOf,
+  needsRotation,
+  reencrypt,
+  type SecretContext,
+} from './envelope.js';
+export { hookSecretContext } from './hook-secret-context.js';
+export { generateKeyEntry, type KeyRing, type ParsedKeyRing, parseKeyRing } from './key-ring.js';
+export { VaultError, type VaultErrorCode } from './vault-error.js';

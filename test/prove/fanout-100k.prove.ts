@@ -1,0 +1,370 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { Agent, request } from 'node:http';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { createPool, migrate, type Pool } from '@ghost/db';
+import { addAccount } from '@ghost/operations';
+import { startPostgres } from '@ghost/playground/postgres';
+
+import { type RunningProcess, startProcess } from '../support/processes.js';
+import { waitUntil } from '../support/wait-until.js';
+
+export const name = 'A comment to 100,000 watchers costs its author and everybody else nothing';
+
+const WATCHERS = 100_000;
+const FEW_WATCHERS = 10;
+const MAIL_DOMAINS = 50;
+/** Enough for a median that repeats within some percent. */
+const POSTS = 200;
+const WARM_UP_POSTS = 100;
+const HELD_PAGES = 4;
+const POSTS_BETWEEN_LOOKS = 10;
+const MEMORY_EVERY_MS = 50;
+const FANOUT_WITHIN_MS = 180_000;
+
+const POST_RATIO_BOUND = 1.2;
+const POST_DURING_RATIO_BOUND = 1.5;
+const LOOP_DELAY_P99_BOUND_MS = 20;
+const JOBS_PER_SECOND_BOUND = 3000;
+const WAL_BYTES_PER_READER_BOUND = 1024;
+const MEMORY_BOUND_MB = 50;
+
+const API = fileURLToPath(new URL('../../../../apps/api/dist/main.js', import.meta.url));
+const COMMENT = `Measured on two cores, see the table.\n\n${'| a | b |\n| --- | --- |\n'.repeat(20)}`;
+
+interface Row {
+  what: string;
+  figure: string;
+  bound: string;
+  ok: boolean;
+}
+
+interface World {
+  pool: Pool;
+  api: RunningProcess;
+  post: Poster;
+}
+
+/** Posts a comment to the thread of a repository; the milliseconds to the end of the answer. */
+type Poster = (repository: 'few' | 'many') => Promise<number>;
+
+/** Runs the whole proof on a durable server of its own, and prints what it measured. */
+export async function* run(): AsyncGenerator<Row> {
+  const stops: (() => Promise<unknown>)[] = [];
+  try {
+    const world = await start(stops);
+    await postsToFew(world, WARM_UP_POSTS);
+    yield* postingIsIndependentOfWatchers(world);
+    yield* fanOutIsFastAndSmall(world);
+    yield* fanOutDisturbsNobody(world);
+  } finally {
+    for (const stop of stops.reverse()) await stop();
+  }
+}
+
+/** In turns, so that whatever else the machine does hits both alike; fan-out waits meanwhile. */
+async function* postingIsIndependentOfWatchers(world: World): AsyncGenerator<Row> {
+  const few: number[] = [];
+  const many: number[] = [];
+  await withFanOutHeld(world, async () => {
+    for (let n = 0; n < POSTS; n += 1) {
+      few.push(await world.post('few'));
+      many.push(await world.post('many'));
+    }
+  });
+  await untilIdle(world.pool);
+  const ratio = median(many) / median(few);
+  yield row(
+    'posting to 100,000 watchers, to the median with 10',
+    `${ratio.toFixed(2)} × ${median(few).toFixed(1)} ms`,
+    `≤ ${POST_RATIO_BOUND} ×`,
+    ratio <= POST_RATIO_BOUND,
+  );
+}
+
+async function* fanOutIsFastAndSmall(world: World): AsyncGenerator<Row> {
+  const few = await fanOut(world, 'few');
+  const many = await fanOut(world, 'many');
+  const perSecond = WATCHERS / many.seconds;
+  const perReader = (many.walBytes - few.walBytes) / (WATCHERS - FEW_WATCHERS);
+  yield row(
+    'jobs enqueued per second',
+    Math.round(perSecond).toLocaleString('en'),
+    `≥ ${JOBS_PER_SECOND_BOUND.toLocaleString('en')}`,
+    perSecond >= JOBS_PER_SECOND_BOUND,
+  );
+  yield row(
+    'WAL for each further reader, without full-page images',
+    `${Math.round(perReader)} bytes`,
+    `≤ ${WAL_BYTES_PER_READER_BOUND} bytes`,
+    perReader <= WAL_BYTES_PER_READER_BOUND,
+  );
+}
+
+async function* fanOutDisturbsNobody(world: World): AsyncGenerator<Row> {
+  const before = await postsToFew(world, POSTS);
+  const meanwhile = await postsDuringFanOut(world);
+  const after = await postsToFew(world, POSTS);
+  const alone = median([...before, ...after]);
+  const ratio = median(meanwhile.posts) / alone;
+  yield row(
+    `posting while the fan-out runs (${meanwhile.posts.length} posts), to the median without`,
+    `${ratio.toFixed(2)} × ${alone.toFixed(1)} ms`,
+    `≤ ${POST_DURING_RATIO_BOUND} ×`,
+    ratio <= POST_DURING_RATIO_BOUND,
+  );
+  const perSecond = WATCHERS / meanwhile.seconds;
+  yield row(
+    'jobs enqueued per second meanwhile',
+    Math.round(perSecond).toLocaleString('en'),
+    `≥ ${JOBS_PER_SECOND_BOUND.toLocaleString('en')}`,
+    perSecond >= JOBS_PER_SECOND_BOUND,
+  );
+  yield row(
+    "the API's event-loop delay meanwhile, p99",
+    `${meanwhile.loopDelayMs.toFixed(1)} ms`,
+    `≤ ${LOOP_DELAY_P99_BOUND_MS} ms`,
+    meanwhile.loopDelayMs <= LOOP_DELAY_P99_BOUND_MS,
+  );
+  yield row(
+    "the API's memory meanwhile, above before",
+    `${meanwhile.memoryMb.toFixed(0)} MB`,
+    `≤ ${MEMORY_BOUND_MB} MB`,
+    meanwhile.memoryMb <= MEMORY_BOUND_MB,
+  );
+}
+
+interface Meanwhile {
+  posts: number[];
+  seconds: number;
+  loopDelayMs: number;
+  memoryMb: number;
+}
+
+/** Posts to the small repository, one after the other, from the start of a huge fan-out to its end. */
+async function postsDuringFanOut({ pool, api, post }: World): Promise<Meanwhile> {
+  const memoryBefore = await residentMb(api.pid);
+  let memoryPeak = memoryBefore;
+  const sampling = setInterval(() => {
+    void residentMb(api.pid).then((mb) => {
+      memoryPeak = Math.max(memoryPeak, mb);
+    });
+  }, MEMORY_EVERY_MS);
+  try {
+    await loopDelayP99Ms(api);
+    const startedAt = performance.now();
+    await post('many');
+    const event = await newestEvent(pool);
+    const posts: number[] = [];
+    while (!(await isProcessed(pool, event))) {
+      for (let n = 0; n < POSTS_BETWEEN_LOOKS; n += 1) posts.push(await post('few'));
+      if (performance.now() - startedAt > FANOUT_WITHIN_MS)
+        throw new Error('The fan-out did not end');
+    }
+    const seconds = (performance.now() - startedAt) / 1000;
+    const loopDelayMs = await loopDelayP99Ms(api);
+    return { posts, seconds, loopDelayMs, memoryMb: memoryPeak - memoryBefore };
+  } finally {
+    clearInterval(sampling);
+  }
+}
+
+function row(what: string, figure: string, bound: string, ok: boolean): Row {
+  return { what, figure, bound, ok };
+}
+
+async function start(stops: (() => Promise<unknown>)[]): Promise<World> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'ghost-prove-'));
+  stops.push(() => rm(folder, { recursive: true, force: true }));
+  // Durable, as in production, but for full-page images, which are not counted.
+  const settings = { full_page_writes: 'off', shared_buffers: '256MB', max_wal_size: '4GB' };
+  const postgres = await startPostgres({ dataDir: path.join(folder, 'postgres'), settings });
+  stops.push(() => postgres.stop());
+  await migrate(postgres.url);
+  const pool = createPool({
+    connectionString: postgres.url,
+    name: 'proof',
+    max: 2,
+    onError: () => undefined,
+  });
+  stops.push(() => pool.end());
+  const { token } = await addAccount(pool, { login: 'owner', email: 'owner@people.example' });
+  await fill(pool);
+  const api = await startProcess({
+    name: 'api',
+    entry: API,
+    env: {
+      DATABASE_URL: postgres.url,
+      PORT: '0',
+      GHOST_SECRET_KEYS: `proof:${randomBytes(32).toString('base64')}`,
+      GHOST_MAIL_FROM: 'Ghost <noreply@ghost.example>',
+    },
+    ready: /"api.started"/u,
+  });
+  stops.push(() => api.stop());
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  stops.push(async () => agent.destroy());
+  const post: Poster = (repository) => postComment(urlOf(api), agent, token, repository);
+  return { pool, api, post };
+}
+
+/** Two repositories with a thread each, and people who watch them. */
+async function fill(pool: Pool): Promise<void> {
+  await pool.query(
+    `INSERT INTO account (login, name, email, email_verified_at)
+     SELECT 'reader-' || n, 'Reader ' || n, 'reader' || n || '@mail' || n % $2 || '.example', now()
+     FROM generate_series(1, $1::int) n`,
+    [WATCHERS, MAIL_DOMAINS],
+  );
+  await pool.query(
+    `INSERT INTO repository (owner_id, name) SELECT id, unnest(ARRAY['few', 'many']) FROM account WHERE login = 'owner'`,
+  );
+  await pool.query('INSERT INTO thread_counter (repository_id, last) SELECT id, 1 FROM repository');
+  await pool.query(
+    `INSERT INTO thread (repository_id, number, author_id, title, body)
+     SELECT id, 1, owner_id, 'How many can follow one thread?', '' FROM repository`,
+  );
+  await pool.query(
+    `INSERT INTO watch (repository_id, account_id)
+     SELECT r.id, a.id FROM repository r, account a
+     WHERE a.login LIKE 'reader-%' AND (r.name = 'many' OR a.id <= (SELECT min(id) + $1 - 1 FROM account WHERE login LIKE 'reader-%'))`,
+    [FEW_WATCHERS],
+  );
+  await pool.query('VACUUM ANALYZE');
+}
+
+/** Latencies of posts, with their own small fan-outs under way. */
+async function postsToFew(world: World, count: number): Promise<number[]> {
+  const took: number[] = [];
+  for (let n = 0; n < count; n += 1) took.push(await world.post('few'));
+  await untilIdle(world.pool);
+  return took;
+}
+
+/** Pages wait for the repository's row, as for a loss of access; requests do not. */
+async function withFanOutHeld({ pool, post }: World, work: () => Promise<void>): Promise<void> {
+  const client = await pool.connect();
+  try {
+    await client.query('BEGIN; SET LOCAL idle_in_transaction_session_timeout = 0');
+    await client.query('SELECT FROM repository FOR UPDATE');
+    // As many small events as pages run at once: what is posted after them is not started.
+    for (let n = 0; n < HELD_PAGES; n += 1) await post('few');
+    await work();
+    await callOffUnstarted(pool);
+    await client.query('ROLLBACK');
+  } finally {
+    client.release();
+  }
+}
+
+async function callOffUnstarted(pool: Pool): Promise<void> {
+  await pool.query(
+    `UPDATE outbox_progress SET done_at = now() WHERE (event_id, consumer) IN (
+       SELECT event_id, consumer FROM outbox_progress
+       WHERE done_at IS NULL AND lease_until IS NULL FOR UPDATE SKIP LOCKED
+     )`,
+  );
+}
+
+/** From a post to the end of its fan-out. */
+async function fanOut(
+  { pool, post }: World,
+  repository: 'few' | 'many',
+): Promise<{ seconds: number; walBytes: number }> {
+  const before = await walPosition(pool);
+  const startedAt = performance.now();
+  await post(repository);
+  await untilIdle(pool);
+  const seconds = (performance.now() - startedAt) / 1000;
+  return { seconds, walBytes: (await walPosition(pool)) - before };
+}
+
+async function walPosition(pool: Pool): Promise<number> {
+  const { rows } = await pool.query<{ at: string }>(
+    `SELECT pg_current_wal_insert_lsn() - '0/0' AS at`,
+  );
+  return Number(rows[0]?.at);
+}
+
+async function untilIdle(pool: Pool): Promise<void> {
+  await waitUntil(
+    async () => {
+      const { rows } = await pool.query(
+        'SELECT FROM outbox_progress WHERE done_at IS NULL LIMIT 1',
+      );
+      return rows.length === 0;
+    },
+    { timeoutMs: FANOUT_WITHIN_MS, everyMs: 5, what: 'the end of the fan-out' },
+  );
+}
+
+async function newestEvent(pool: Pool): Promise<string> {
+  const { rows } = await pool.query<{ id: string }>(
+    'SELECT id FROM outbox_event ORDER BY created_at DESC LIMIT 1',
+  );
+  return String(rows[0]?.id);
+}
+
+async function isProcessed(pool: Pool, event: string): Promise<boolean> {
+  const { rows } = await pool.query(
+    'SELECT FROM outbox_event WHERE id = $1 AND processed_at IS NOT NULL',
+    [event],
+  );
+  return rows.length === 1;
+}
+
+function urlOf(api: RunningProcess): string {
+  const line = api.lines().find((text) => text.includes('"api.started"')) ?? '{}';
+  return (JSON.parse(line) as { url: string }).url;
+}
+
+function postComment(
+  url: string,
+  agent: Agent,
+  token: string,
+  repository: string,
+): Promise<number> {
+  const body = JSON.stringify({ body: COMMENT });
+  const startedAt = performance.now();
+  return new Promise((resolve, reject) => {
+    const sent = request(`${url}/api/repos/owner/${repository}/threads/1/comments`, {
+      method: 'POST',
+      agent,
+      headers: {
+        authorization: `Bearer ${token}`,
+        'content-type': 'application/json',
+        'content-length': Buffer.byteLength(body),
+      },
+    });
+    sent.on('error', reject);
+    sent.on('response', (response) => {
+      response.resume();
+      response.on('end', () => {
+        if (response.statusCode === 201) resolve(performance.now() - startedAt);
+        else reject(new Error(`Posting a comment was answered ${response.statusCode}`));
+      });
+    });
+    sent.end(body);
+  });
+}
+
+/** Since the scrape before. */
+async function loopDelayP99Ms(api: RunningProcess): Promise<number> {
+  const response = await fetch(`${urlOf(api)}/metrics`);
+  const text = await response.text();
+  const found = /ghost_event_loop_delay_seconds\{quantile="0.99"\} (\S+)/u.exec(text);
+  if (!found) throw new Error('The metrics tell no event-loop delay');
+  return Number(found[1]) * 1000;
+}
+
+async function residentMb(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8');
+  return Number(/VmRSS:\s+(\d+) kB/u.exec(status)?.[1]) / 1024;
+}
+
+function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+}

@@ -1,0 +1,37 @@
+import { randomBytes } from 'node:crypto';
+import { databaseUrl, type TestServer, withClient } from './test-server.js';
+
+export interface TestDatabase {
+  readonly url: string;
+  /** Cuts whoever is still connected, and removes the database. */
+  drop(): Promise<void>;
+}
+
+/**
+ * Makes a migrated, empty database of its own: 25–40 ms in memory.
+ *
+ * @param server - where; in a test it is known and left out.
+ */
+export async function createTestDatabase(
+  server?: Pick<TestServer, 'baseUrl' | 'template'>,
+): Promise<TestDatabase> {
+  const { baseUrl, template } = server ?? (await serverOfThisRun());
+  const name = `ghost_test_${randomBytes(8).toString('hex')}`;
+  await withClient(baseUrl, (client) =>
+    client.query(`create database ${name} template ${template}`),
+  );
+  return {
+    url: databaseUrl(baseUrl, name),
+    drop: async () => {
+      await withClient(baseUrl, (client) =>
+        client.query(`drop database if exists ${name} with (force)`),
+      );
+    },
+  };
+}
+
+/** Proofs use this module outside of Vitest, which then cannot be imported. */
+async function serverOfThisRun(): Promise<Pick<TestServer, 'baseUrl' | 'template'>> {
+  const { inject } = await import('vitest');
+  return { baseUrl: inject('databaseBaseUrl'), template: inject('databaseTemplate') };
+}
