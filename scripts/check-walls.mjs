@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // Proves that the walls of oxlint.config.mjs hold: in a copy of the sources it plants one forbidden
-// import for each wall, and cycles, and demands that oxlint complains about every one of them, and
-// about nothing that is allowed.
+// import or call for each wall, and cycles, and demands that oxlint complains about every one of
+// them, and about nothing that is allowed.
 
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -16,6 +16,7 @@ const NOT_COPIED = new Set(['node_modules', 'dist', '.ghost']);
 const IMPORT = 'eslint(no-restricted-imports)';
 const CYCLE = 'import(no-cycle)';
 const DEFAULT = 'import(no-default-export)';
+const PROPERTY = 'eslint(no-restricted-properties)';
 
 /** [folder of the planted file, its text, the rule that must complain; null: none may] */
 const PLANTS = [
@@ -73,6 +74,9 @@ const PLANTS = [
   ['apps/delivery/src/status', `import { createPool } from '@ghost/db';`, IMPORT],
   // No default exports.
   ['packages/queue/src', 'export default 1;', DEFAULT],
+  // Transactions by inTransaction alone.
+  ['apps/api/src', 'export const run = (s) => s.db.transaction(() => 1);', PROPERTY],
+  ['packages/operations/src', 'export const run = ({ transaction }) => transaction();', PROPERTY],
 ];
 
 /** Pairs of files that need each other: [folder, one's text, the other's text]; `@` is the other. */
@@ -114,7 +118,7 @@ try {
   const faults = findFaults();
   for (const fault of faults) console.error(fault);
   if (faults.length === 0) {
-    console.log(`${PLANTS.length} planted imports and ${CYCLES.length} cycles: every wall holds.`);
+    console.log(`${PLANTS.length} planted lines and ${CYCLES.length} cycles: every wall holds.`);
   }
   process.exitCode = faults.length === 0 ? 0 : 1;
 } finally {

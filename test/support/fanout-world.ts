@@ -36,6 +36,8 @@ export interface OutboxOptions {
 
 export interface RunningOutbox {
   readonly service: OutboxService;
+  /** Its own, as a process has one. */
+  readonly pool: Pool;
   /** What it logged: each line parsed. */
   readonly lines: readonly Record<string, unknown>[];
   stop(): Promise<void>;
@@ -102,7 +104,6 @@ export class FanoutWorld {
       deliveryWakeUrl: options.deliveryWakeUrl ?? null,
     };
     const service = new OutboxService(
-      createDatabase(pool),
       pool,
       createPostgresQueue({ pool }),
       (options.notifier ?? this.notifier) as NotifierService,
@@ -115,7 +116,7 @@ export class FanoutWorld {
     const stop = () => (stopping ??= service.onApplicationShutdown());
     this.#stops.push(stop);
     await service.onApplicationBootstrap();
-    return { service, lines, stop };
+    return { service, pool, lines, stop };
   }
 
   async account(

@@ -6,6 +6,7 @@ import { addAccountCommands } from './commands/account.js';
 import { addEventCommands } from './commands/event.js';
 import { addJobCommands } from './commands/jobs.js';
 import { addKeyCommands } from './commands/keys.js';
+import { addLaneCommands } from './commands/lanes.js';
 import { addMigrate } from './commands/migrate.js';
 import { addOutboxCommands } from './commands/outbox.js';
 import { addSettings } from './commands/settings.js';
@@ -19,6 +20,7 @@ Examples:
   npx ghost status                           how much waits where
   npx ghost outbox list                      events that fan-out could not handle
   npx ghost event show <id>                  who got it, who did not and why
+  npx ghost lanes resume hook:12             send what a held hook kept
 
 Environment: DATABASE_URL names the database; "npx ghost settings" lists all variables.
 Exit codes: 0 done, 1 failed or something is missing, 69 the database is out of reach,
@@ -45,6 +47,7 @@ export function createProgram(context: Context): Command {
   addOutboxCommands(program, context);
   addEventCommands(program, context);
   addJobCommands(program, context);
+  addLaneCommands(program, context);
   addStatus(program, context);
   addSettings(program, context);
   addKeyCommands(program, context);

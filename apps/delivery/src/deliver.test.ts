@@ -49,6 +49,7 @@ interface WorkerSettings {
   laneSlots?: number;
   concurrency?: number;
   deadlineMs?: number;
+  claimWithinMs?: number;
   maxAttempts?: number;
   retryBaseMs?: number;
   /** Stands between the worker and the queue. */
@@ -134,6 +135,7 @@ async function startWorker(settings: WorkerSettings = {}): Promise<Worker> {
     kind,
     version: 1,
     capacity: () => concurrency,
+    ...(settings.claimWithinMs === undefined ? {} : { claimWithinMs: settings.claimWithinMs }),
     queue,
     inHand,
     database: state,
@@ -311,6 +313,41 @@ describe('the flow', () => {
   });
 });
 
+describe('jobs that cannot be read', () => {
+  const dead = async () => (await statuses()).filter((status) => status === 'dead').length;
+
+  test('are dead at once and hold up nobody of their lane', async () => {
+    const target = await receiver();
+    const hook = await seed.hook(target.url);
+    const bad = await seed.webhooks(Array.from({ length: 10 }, () => hook));
+    await seed.pool.query(`UPDATE delivery_job SET own = '{}' WHERE id = ANY($1)`, [bad]);
+    const [fine] = await seed.webhooks([hook]);
+    await seed.pool.query(`UPDATE delivery_lane SET next_at = 'infinity'`);
+    let claimed = false;
+    const worker = await startWorker({
+      around: (queue) => ({
+        claim: async (capacity) => {
+          const claim = await queue.claim(capacity);
+          claimed ||= claim.unreadable.length > 0;
+          return claim;
+        },
+        // Asked before the outcomes are written, answered after: it must not be the last word.
+        nextDue: async (known) => {
+          const asked = await queue.nextDue(known);
+          if (claimed) await waitUntil(async () => (await dead()) === 10, { what: 'ten dead' });
+          return asked;
+        },
+      }),
+    });
+    await waitUntil(() => worker.statements() >= 3, { what: 'the looks of the start' });
+    // One wake for all; the leases of the bad ones would end in 30 s.
+    await seed.pool.query(`UPDATE delivery_lane SET next_at = now()`);
+    await seed.pool.query(`SELECT pg_notify('ghost_delivery', '')`);
+    const [request] = await target.waitForRequests(1, 5_000);
+    expect(request?.headers['x-ghost-delivery']).toBe(fine);
+  });
+});
+
 describe('with nothing to do', () => {
   test('asks the database nothing', async () => {
     const target = await receiver();
@@ -427,7 +464,206 @@ describe('a lease', () => {
   });
 });
 
+describe('a claim that took long', () => {
+  test('whose lease has ended is given back, not sent', async () => {
+    const target = await receiver();
+    await seed.webhooks([await seed.hook(target.url)]);
+    let claims = 0;
+    const sentBefore: number[] = [];
+    const worker = await startWorker({
+      leaseMs: 1_000,
+      around: (queue) => ({
+        claim: async (capacity) => {
+          const claim = await queue.claim(capacity);
+          claims += 1;
+          sentBefore.push(target.requests().length);
+          if (claims > 1 || claim.jobs.length === 0) return claim;
+          // Its answer took until the end of the lease.
+          const jobs = claim.jobs.map((job) => ({ ...job, leaseEndsAt: performance.now() + 20 }));
+          return { ...claim, jobs };
+        },
+      }),
+    });
+    await allDelivered();
+    expect(target.requests()).toHaveLength(1);
+    expect(sentBefore.slice(0, 2)).toEqual([0, 0]);
+    expect(worker.lines).toContainEqual(
+      expect.objectContaining({
+        event: 'delivery.attempted',
+        outcome: 'released',
+        reason: 'lease_too_short',
+      }),
+    );
+    // Given back, not left to run out: nothing was abandoned.
+    expect((await seed.attempts()).map(({ outcome }) => outcome)).toEqual(['delivered']);
+  });
+
+  test('whose lease is nearly over is extended before it ends', async () => {
+    const target = await receiver(async () => {
+      await new Promise((resolve) => setTimeout(resolve, 900));
+      return 200;
+    });
+    await seed.webhooks([await seed.hook(target.url)]);
+    const leaseMs = 1_500;
+    const worker = await startWorker({
+      leaseMs,
+      around: (queue) => ({
+        claim: async (capacity) => {
+          const claim = await queue.claim(capacity);
+          // Less is left than the third after which a whole lease is extended.
+          const leaseEndsAt = performance.now() + leaseMs * 0.3;
+          return { ...claim, jobs: claim.jobs.map((job) => ({ ...job, leaseEndsAt })) };
+        },
+      }),
+    });
+    await allDelivered();
+    expect(target.requests()).toHaveLength(1);
+    expect(worker.lines.filter(({ event }) => event === 'delivery.attempted')).toMatchObject([
+      { outcome: 'delivered' },
+    ]);
+  });
+
+  test('is over within its time; what it brings later is given back', async () => {
+    const target = await receiver();
+    let claims = 0;
+    let comeBack = (): void => undefined;
+    const worker = await startWorker({
+      claimWithinMs: 100,
+      around: (queue) => ({
+        claim: async (capacity) => {
+          const claim = await queue.claim(capacity);
+          if (claim.jobs.length === 0) return claim;
+          claims += 1;
+          if (claims > 1) return claim;
+          await new Promise<void>((resolve) => {
+            comeBack = resolve;
+          });
+          return claim;
+        },
+      }),
+    });
+    await seed.webhooks([await seed.hook(target.url)]);
+    await waitUntil(() => worker.lines.some(({ event }) => event === 'database.down'), {
+      what: 'the claim to be given up',
+    });
+    comeBack();
+    await allDelivered();
+    expect(target.requests()).toHaveLength(1);
+    expect(worker.lines).toContainEqual(
+      expect.objectContaining({ event: 'delivery.claim_late', released: 1 }),
+    );
+    expect((await seed.jobs())[0]).toMatchObject({ leaseNo: 2, tries: 1 });
+  });
+
+  test('after the grace period is not sent either', async () => {
+    const target = await receiver();
+    await seed.webhooks([await seed.hook(target.url)]);
+    let comeBack = (): void => undefined;
+    let claimed = false;
+    let handedOver = (): void => undefined;
+    const handOver = new Promise<void>((resolve) => {
+      handedOver = resolve;
+    });
+    const worker = await startWorker({
+      around: (queue) => ({
+        claim: async (capacity) => {
+          const claim = await queue.claim(capacity);
+          if (claim.jobs.length === 0) return claim;
+          claimed = true;
+          await new Promise<void>((resolve) => {
+            comeBack = resolve;
+          });
+          setImmediate(handedOver);
+          return claim;
+        },
+      }),
+    });
+    await waitUntil(() => claimed, { what: 'the claim' });
+    await worker.stop(100);
+    comeBack();
+    await handOver;
+    await waitUntil(() => worker.inHand.size === 0, { what: 'nothing in hand' });
+    expect(target.requests()).toHaveLength(0);
+    expect(worker.lines.filter(({ event }) => event === 'delivery.attempted')).toMatchObject([
+      { outcome: 'released', reason: 'shutdown' },
+    ]);
+  });
+
+  test('within the time for writing down is given back', async () => {
+    const target = await receiver();
+    await seed.webhooks([await seed.hook(target.url)]);
+    let claimed = false;
+    const worker = await startWorker({
+      around: (queue) => ({
+        claim: async (capacity) => {
+          const claim = await queue.claim(capacity);
+          if (claim.jobs.length === 0) return claim;
+          claimed = true;
+          // No signal tells when a shutdown breaks off: it does at once where the grace is short.
+          await new Promise((resolve) => setTimeout(resolve, 300));
+          return claim;
+        },
+      }),
+    });
+    await waitUntil(() => claimed, { what: 'the claim' });
+    await worker.stop(100);
+    expect(target.requests()).toHaveLength(0);
+    expect(await seed.jobs()).toMatchObject([{ status: 'pending', leased: false, tries: 0 }]);
+  });
+});
+
 describe('the database', () => {
+  test.each([
+    ['25006', 'read-only'],
+    ['XX000', 'of a pooler'],
+    ['57014', 'of a statement that took too long'],
+    ['ENOTCONN', 'nobody thought of'],
+  ])('may answer %s (%s): the outcome is kept, and written later', async (code) => {
+    const target = await receiver();
+    let faults = 0;
+    const worker = await startWorker({
+      around: (queue) => ({
+        settle: async (settlements) => {
+          faults += 1;
+          if (faults <= 3) throw Object.assign(new Error('not now'), { code });
+          return queue.settle(settlements);
+        },
+      }),
+    });
+    await seed.webhooks([await seed.hook(target.url)]);
+    await allDelivered();
+    expect(target.requests()).toHaveLength(1);
+    expect(worker.lines.filter(({ event }) => String(event).includes('settle_'))).toEqual([]);
+  });
+
+  test('may lose its answer to a settle: said again, the outcome counts once and is told', async () => {
+    const target = await receiver(() => ({ status: 500 }));
+    let first = true;
+    const worker = await startWorker({
+      around: (queue) => ({
+        settle: async (settlements) => {
+          const settled = await queue.settle(settlements);
+          if (!first) return settled;
+          first = false;
+          throw Object.assign(new Error('cut'), { code: 'ECONNRESET' });
+        },
+      }),
+    });
+    await seed.webhooks([await seed.hook(target.url)]);
+    const [line] = await waitUntil(
+      () => {
+        const lines = worker.lines.filter(({ event }) => event === 'delivery.attempted');
+        return lines.length > 0 ? lines : undefined;
+      },
+      { what: 'the attempt to be told' },
+    );
+    expect(line).toMatchObject({ outcome: 'retry', reason: 'http_5xx' });
+    expect(line).not.toHaveProperty('fenced');
+    expect(await seed.attempts()).toMatchObject([{ number: 1, outcome: 'retry' }]);
+    expect(await seed.jobs()).toMatchObject([{ status: 'pending', attempts: 1, tries: 1 }]);
+    expect(target.requests()).toHaveLength(1);
+  });
+
   test('may be away for a while: outcomes are kept, nothing is sent twice', async () => {
     let letAnswer = (): void => undefined;
     const mayAnswer = new Promise<void>((resolve) => {

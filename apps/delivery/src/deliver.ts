@@ -13,6 +13,9 @@ import type { Sent } from './send/sent.js';
 export type PrepareBatch = (jobs: readonly ClaimedJob[]) => Promise<SendOne>;
 export type SendOne = (job: ClaimedJob, stop: AbortSignal) => Promise<Sent>;
 
+/** With less of its lease left, an extension might come too late: another worker would send it too. */
+const LEAST_LEASE_MS = 250;
+
 export interface DeliveryParts {
   inHand: InHand;
   settler: Settler;
@@ -33,15 +36,26 @@ export interface DeliveryParts {
 /** The whole flow: what was claimed is sent, judged and settled, each job by itself. */
 export function deliver(claim: Claim, parts: DeliveryParts): void {
   const held = claim.jobs.map((job) => parts.inHand.take(job));
-  const send = prepared(claim.jobs, parts);
-  for (const one of held) void deliverOne(one, send, parts);
+  const ready = new Set(held.filter((one) => whyNotNow(one) === null));
+  const send = prepared(
+    Array.from(ready, ({ claimed }) => claimed),
+    parts,
+  );
+  for (const one of held) void deliverOne(one, ready.has(one) ? send : null, parts);
   for (const { error, ...lease } of claim.unreadable) {
     parts.log.error({ event: 'delivery.unreadable_job', jobId: lease.id, lane: lease.lane, error });
-    void parts.settler.settle({ ...lease, ...UNREADABLE });
+    void parts.settler
+      .settle({ ...lease, ...UNREADABLE })
+      .then((settled) => parts.onSettled(settled?.status === 'pending'));
   }
 }
 
-async function deliverOne(held: Held, send: Promise<SendOne>, parts: DeliveryParts): Promise<void> {
+/** `send` is null for what is given back unsent. */
+async function deliverOne(
+  held: Held,
+  send: Promise<SendOne> | null,
+  parts: DeliveryParts,
+): Promise<void> {
   const startedAt = performance.now();
   const { claimed } = held;
   const { outcome, note } = await attempt(held, send, parts);
@@ -58,13 +72,19 @@ async function deliverOne(held: Held, send: Promise<SendOne>, parts: DeliveryPar
   }
 }
 
-async function attempt(held: Held, send: Promise<SendOne>, parts: DeliveryParts): Promise<Sent> {
+async function attempt(
+  held: Held,
+  send: Promise<SendOne> | null,
+  parts: DeliveryParts,
+): Promise<Sent> {
   try {
     const sendOne = await send;
+    const reason = whyNotNow(held);
+    if (sendOne === null || reason !== null) return released(reason ?? 'lease_too_short');
     return await sendOne(held.claimed, held.stop.signal);
   } catch (error) {
     if (isDatabaseOutage(error)) {
-      return { outcome: { verdict: 'released', reason: 'database_unavailable' } };
+      return released('database_unavailable');
     }
     parts.log.error({ event: 'delivery.attempt_threw', jobId: held.claimed.id, err: error });
     const startedAt = new Date(parts.now()).toISOString();
@@ -87,9 +107,8 @@ async function record(
   if (outcome.verdict === 'relay_paused') {
     await restRelay?.(outcome.reason).catch(failed('delivery.rest_relay_failed'));
   }
-  // Whoever has the lease now answers for the job.
-  if (held.stop.signal.reason === 'lease_lost' && decision.action === 'release') return null;
   if (decision.action === 'release') {
+    // Of a lost lease too: where nobody has the job yet it need not wait, the fence tells.
     await settler.release(held);
     onSettled(true);
     return null;
@@ -103,11 +122,19 @@ async function record(
 }
 
 async function prepared(jobs: readonly ClaimedJob[], parts: DeliveryParts): Promise<SendOne> {
-  if (jobs.length === 0) return async () => NOTHING_SENT;
+  if (jobs.length === 0) return async () => released('nothing_claimed');
   return parts.prepare(jobs);
 }
 
-const NOTHING_SENT: Sent = { outcome: { verdict: 'released', reason: 'nothing_claimed' } };
+/** Why a job must not be sent by us now; null when it may. */
+function whyNotNow({ stop, leaseEndsAt }: Held): string | null {
+  if (stop.signal.aborted) return String(stop.signal.reason);
+  return leaseEndsAt - performance.now() < LEAST_LEASE_MS ? 'lease_too_short' : null;
+}
+
+function released(reason: string): Sent {
+  return { outcome: { verdict: 'released', reason } };
+}
 
 /** Our fault and lasting: nothing of it is sent, and a person may ask for it again once it is mended. */
 const UNREADABLE = {

@@ -89,6 +89,15 @@ const allDelivered = () =>
     { what: 'all jobs to be delivered' },
   );
 
+/** Connections of the process whose last statement is over: it has looked and found nothing. */
+const claimsSeen = async () => {
+  const { rows } = await seed.pool.query<{ seen: number }>(
+    `SELECT count(*)::integer AS seen FROM pg_stat_activity
+     WHERE application_name = 'ghost delivery' AND state = 'idle' AND query LIKE '%delivery_next_due%'`,
+  );
+  return rows[0]?.seen ?? 0;
+};
+
 describe('the process', () => {
   test('sends webhooks and mails, answers on its private port, and exits 0 when asked to', async () => {
     const target = await receiver();
@@ -214,6 +223,22 @@ describe('the process', () => {
     expect(await delivery.stop()).toEqual({ code: 0, signal: null });
   });
 
+  test('looks for work by itself while it cannot listen', async () => {
+    const target = await receiver();
+    const delivery = await startDelivery({
+      GHOST_LISTEN_DATABASE_URL: 'postgres://ghost:x@127.0.0.1:1/ghost',
+    });
+    const problems = () =>
+      delivery.logged().filter(({ event }) => event === 'delivery.listener_problem');
+    // The look at the start is over, and nothing will tell it of this job.
+    await waitUntil(async () => (await claimsSeen()) > 0, { what: 'the first look' });
+    await seed.webhooks([await seed.hook(target.url)]);
+    expect(problems()).toHaveLength(1);
+    await target.waitForRequests(1, 10_000);
+    await allDelivered();
+    expect(problems().length).toBeGreaterThan(1);
+  });
+
   test('says its own version', () => {
     const manifest = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
     expect((JSON.parse(manifest) as { version: string }).version).toBe(VERSION);
@@ -297,6 +322,25 @@ describe('a start that cannot work says what to do', () => {
     const mails = (await seed.jobs()).filter(({ lastError }) => lastError === null);
     expect(mails).toContainEqual(expect.objectContaining({ status: 'pending', attempts: 0 }));
   });
+
+  test('a relay that faults rests, and is tried again by itself when it has rested', async () => {
+    let faults = 0;
+    const relay = await startMailCatcher({
+      onMailFrom: () => {
+        faults += 1;
+        return faults === 1 ? { code: 421, text: '4.3.2 Shutting down' } : undefined;
+      },
+    });
+    cleanups.push(() => relay.stop());
+    const delivery = await startDelivery({ GHOST_SMTP_URL: relay.url });
+    await seed.mails(['ada@one.example']);
+    await relay.waitForMails(1, 15_000);
+    await allDelivered();
+    expect(delivery.logged()).toContainEqual(
+      expect.objectContaining({ event: 'delivery.attempted', outcome: 'released' }),
+    );
+    expect(await seed.jobs()).toMatchObject([{ tries: 1 }]);
+  }, 30_000);
 
   test('no relay at all is said, and mails wait', async () => {
     const target = await receiver();

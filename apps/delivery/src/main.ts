@@ -103,8 +103,11 @@ async function start(
     name: NAME,
     heartbeatMs: settings.heartbeatMs,
     onWake: wake,
-    onProblem: (message, error) =>
-      log.warn({ event: 'delivery.listener_problem', err: error }, message),
+    onProblem: (message, error) => {
+      log.warn({ event: 'delivery.listener_problem', err: error }, message);
+      // Nobody tells of new work now, so each try to listen again looks for it too.
+      wake();
+    },
   });
   const core = makeCore(settings, log, closers, listener);
   await checkKeys(core.sql, settings.keyRing);
@@ -240,6 +243,7 @@ async function makeMailPump(core: Core): Promise<Pump | null> {
     connections: MAIL_CONNECTIONS,
     pause: (reason, pauseMs) => queue.pauseRelay(reason, pauseMs),
     monotonic,
+    onRested: () => pump.wake(),
   });
   const check = await checkRelay(() => transport.verify(), smtp);
   if (check.state === 'refuses') {
@@ -247,11 +251,14 @@ async function makeMailPump(core: Core): Promise<Pump | null> {
       { event: 'delivery.relay_refuses', reason: check.reason, code: check.code },
       'The mail relay answers, and refuses: mails wait and are tried again. Correct GHOST_SMTP_URL, or mend the relay.',
     );
-    await relay.rest(check.reason);
+    // Kept in this process all the same, and stored at the next fault.
+    await relay
+      .rest(check.reason)
+      .catch((error: unknown) => log.error({ event: 'delivery.rest_relay_failed', err: error }));
   }
   const suppressions = createSuppressions(sql);
   const turn = relayRate ? createRelayRate(relayRate, monotonic) : undefined;
-  return makePump(core, 'email', () => relay.capacity, {
+  const pump = makePump(core, 'email', () => relay.capacity, {
     prepare: prepareMails({ transport, relay, turn, queue, suppressions, now }),
     restRelay: (reason) => relay.rest(reason),
     suppress: (job, { suppression, reason }) =>
@@ -259,6 +266,7 @@ async function makeMailPump(core: Core): Promise<Pump | null> {
         ? suppressions.note(recipientOf(job), suppression, reason ?? 'refused')
         : Promise.resolve(),
   });
+  return pump;
 }
 
 function makePump(
@@ -283,6 +291,7 @@ function makePump(
     kind,
     version: JOB_VERSION,
     capacity,
+    claimWithinMs: settings.leaseMs / 2,
     writable: () => settler.writable(),
     deliver: (claim) => deliver(claim, parts),
     onClaim: (tookMs, jobs) => metrics.claimed(kind, tookMs, jobs),

@@ -30,11 +30,12 @@ export async function shutDown(parts: ShutdownParts, graceMs: number): Promise<v
   log.info({ event: 'delivery.stopping', inHand: inHand.size, graceMs });
   // A claim under way comes back first, or its jobs would wait for their lease to end.
   const claimed = Promise.all(pumps.map((pump) => pump.stop()));
-  await within(claimed, Math.max(graceMs, WRITE_DOWN_MS));
-  const finished = await inHand.empty(leftMs(graceMs - WRITE_DOWN_MS));
-  if (!finished) {
-    for (const held of inHand.all()) inHand.stop(held, 'shutdown');
-    const written = await inHand.empty(leftMs(Math.max(graceMs, WRITE_DOWN_MS)));
+  const finished = async (byMs: number) =>
+    (await within(claimed, leftMs(byMs))) && inHand.empty(leftMs(byMs));
+  if (!(await finished(graceMs - WRITE_DOWN_MS))) {
+    // What a late claim still brings is given back too.
+    inHand.stopAll('shutdown');
+    const written = await finished(Math.max(graceMs, WRITE_DOWN_MS));
     if (!written) log.warn({ event: 'delivery.left_behind', jobs: inHand.size });
   }
   settler.stop();
@@ -46,13 +47,14 @@ export async function shutDown(parts: ShutdownParts, graceMs: number): Promise<v
   log.info({ event: 'delivery.stopped', tookMs: Math.round(performance.now() - startedAt) });
 }
 
-async function within(work: Promise<unknown>, ms: number): Promise<void> {
+/** Tells whether the work was done in time. */
+async function within(work: Promise<unknown>, ms: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
+  const timeout = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), ms);
   });
   try {
-    await Promise.race([work, timeout]);
+    return await Promise.race([work.then(() => true), timeout]);
   } finally {
     clearTimeout(timer);
   }

@@ -6,6 +6,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { generateKeyEntry } from '@ghost/vault';
+import { simpleParser } from 'mailparser';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { type RunningProcess, startProcess } from '../../../test/support/processes.js';
@@ -59,6 +60,18 @@ async function expectNothingLeft(pids: readonly { pid: number }[]): Promise<void
   });
 }
 
+/** The link in a caught mail of a repository to one of the demo's people. */
+async function unsubscribeLink(address: string, repository: string): Promise<string> {
+  const mails = path.join(folder, 'mails');
+  for (const name of (await readdir(mails)).filter((file) => file.includes(address))) {
+    const mail = await simpleParser(await readFile(path.join(mails, name)));
+    if (mail.subject?.includes(repository) !== true) continue;
+    const link = /^No more mails of this thread: (\S+)$/mu.exec(mail.text ?? '')?.[1];
+    if (link !== undefined) return link;
+  }
+  throw new Error(`No mail of ${repository} to ${address} has a link.`);
+}
+
 const text = (playground: RunningProcess) => playground.lines().join('\n');
 const ended = async (playground: RunningProcess) => (await playground.exited).code;
 
@@ -67,9 +80,9 @@ describe('npm start', () => {
     '--once posts, waits, tells who got what with a retry among it, and exits 0 twice in a row',
     async () => {
       for (let run = 1; run <= 2; run += 1) {
-        const playground = await start(['--once', '--comments', '4']);
+        const playground = await start(['--once', '--comments', '5']);
         expect(await ended(playground), text(playground)).toBe(0);
-        expect(text(playground)).toMatch(/All \d+ deliveries of 5 events came and were verified/u);
+        expect(text(playground)).toMatch(/All \d+ deliveries of 6 events came and were verified/u);
         expect(text(playground)).toMatch(/hook \d+ .* delivered +2 +both signatures/u);
         expect(text(playground)).toMatch(/brian@example\.test> +delivered +1 +headers and text/u);
       }
@@ -77,6 +90,23 @@ describe('npm start', () => {
         expect((await stat(path.join(folder, secret))).mode & 0o777).toBe(0o600);
       }
       expect((await readdir(path.join(folder, 'mails'))).length).toBeGreaterThan(10);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    '--once goes on with what a person chose: who used the link of a mail is shown as left out',
+    async () => {
+      const link = await unsubscribeLink('brian@example.test', 'private-plans');
+      const running = await startAndWait();
+      const api = /http:\/\/127\.0\.0\.1:\d+(?=\/api\/repos)/u.exec(text(running))?.[0] ?? '';
+      const left = await fetch(api + new URL(link).pathname, { method: 'POST' });
+      expect(left.status).toBe(200);
+      expect((await running.stop('SIGTERM')).code).toBe(0);
+
+      const playground = await start(['--once', '--comments', '5']);
+      expect(await ended(playground), text(playground)).toBe(0);
+      expect(text(playground)).toMatch(/ brian +skipped \(muted\)$/mu);
     },
     TIMEOUT_MS,
   );

@@ -19,7 +19,7 @@ ALTER TABLE outbox_progress SET (fillfactor = 70, autovacuum_vacuum_scale_factor
 -- starts again, and its new snapshot sees the other's key. A scalar subquery, and no sequential scan:
 -- a plan that was cached while the table was small would otherwise read all of it for each call.
 CREATE FUNCTION delivery_enqueue(p_jobs json) RETURNS integer
-LANGUAGE plpgsql VOLATILE SET enable_seqscan = off AS $$
+LANGUAGE plpgsql VOLATILE SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   v_inserted integer;
   v_constraint text;
@@ -87,135 +87,152 @@ SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SE
 AS $$
 #variable_conflict use_column
 DECLARE
+  c_rounds constant integer := 100;
   v_now timestamptz := now();
   v_lease_end timestamptz := now() + p_lease_ms * interval '1 millisecond';
   v_lanes text[];
+  v_found integer;
 BEGIN
   IF p_kind = 'email' AND EXISTS (SELECT FROM delivery_relay r WHERE r.paused_until > v_now) THEN
     RETURN;
   END IF;
 
-  -- First statement: lock due lanes. Both conditions, or the partial index is not used.
-  v_lanes := ARRAY(
-    SELECT l.lane FROM delivery_lane l
-    WHERE l.kind = p_kind AND l.version = p_version AND l.next_at <= v_now AND l.next_at < 'infinity'
-    ORDER BY l.next_at LIMIT p_lanes
-    FOR UPDATE SKIP LOCKED
-  );
-  IF cardinality(v_lanes) = 0 THEN
-    RETURN;
-  END IF;
+  -- More than once only where all that was seen had outlived its time, and ended; bounded, for a hook
+  -- that was held for a week may have a great many.
+  FOR round IN 1..c_rounds LOOP
+    -- First statement: lock due lanes. Both conditions, or the partial index is not used.
+    v_lanes := ARRAY(
+      SELECT l.lane FROM delivery_lane l
+      WHERE l.kind = p_kind AND l.version = p_version AND l.next_at <= v_now AND l.next_at < 'infinity'
+      ORDER BY l.next_at LIMIT p_lanes
+      FOR UPDATE SKIP LOCKED
+    );
+    IF cardinality(v_lanes) = 0 THEN
+      RETURN;
+    END IF;
 
-  -- Second statement, and so a new snapshot: it sees every job committed before the lanes were locked.
-  RETURN QUERY
-  WITH look AS MATERIALIZED (
-    SELECT u.place, l.*, v.jobs, v.first_end, w.ids, w.run_ats, w.lease_ends
-    FROM unnest(v_lanes) WITH ORDINALITY AS u(lane, place)
-    CROSS JOIN LATERAL (
-      SELECT d.lane, d.version, d.next_at, d.mark, d.leased_to, d.leased_to_id, d.not_before, coalesce(d.slots, p_slots) AS slots,
-        d.held_reason IS NOT NULL AS held, coalesce(d.not_before > v_now, false) AS resting
-      FROM delivery_lane d WHERE d.lane = u.lane AND d.version = p_version LIMIT 1
-    ) l
-    CROSS JOIN LATERAL (
-      -- In flight, on any worker. The bound is a row, as many jobs may share one run_at.
-      SELECT count(*) AS jobs, min(j.lease_until) AS first_end FROM delivery_job j
-      WHERE j.lane = u.lane AND j.version = p_version AND j.status = 'pending'
-        AND j.run_at >= l.mark AND (j.run_at, j.id) <= (l.leased_to, l.leased_to_id) AND j.lease_until > v_now
-    ) v
-    CROSS JOIN LATERAL (
-      -- What could run now: up to the free slots, and one more to know whether work is left.
-      SELECT array_agg(c.id ORDER BY c.run_at, c.id) AS ids, array_agg(c.run_at ORDER BY c.run_at, c.id) AS run_ats,
-        array_agg(c.lease_until ORDER BY c.run_at, c.id) AS lease_ends
+    -- Second statement, and so a new snapshot: it sees every job committed before the lanes were locked.
+    RETURN QUERY
+    WITH look AS MATERIALIZED (
+      SELECT u.place, l.*, v.jobs, v.first_end, w.ids, w.run_ats, w.lease_ends, w.life_ends
+      FROM unnest(v_lanes) WITH ORDINALITY AS u(lane, place)
+      CROSS JOIN LATERAL (
+        SELECT d.lane, d.version, d.next_at, d.mark, d.leased_to, d.leased_to_id, d.not_before, coalesce(d.slots, p_slots) AS slots,
+          d.held_reason IS NOT NULL AS held, coalesce(d.not_before > v_now, false) AS resting
+        FROM delivery_lane d WHERE d.lane = u.lane AND d.version = p_version LIMIT 1
+      ) l
+      CROSS JOIN LATERAL (
+        -- In flight, on any worker. The bound is a row, as many jobs may share one run_at.
+        SELECT count(*) AS jobs, min(j.lease_until) AS first_end FROM delivery_job j
+        WHERE j.lane = u.lane AND j.version = p_version AND j.status = 'pending'
+          AND j.run_at >= l.mark AND (j.run_at, j.id) <= (l.leased_to, l.leased_to_id) AND j.lease_until > v_now
+      ) v
+      CROSS JOIN LATERAL (
+        -- What could run now: up to the free slots, and one more to know whether work is left.
+        SELECT array_agg(c.id ORDER BY c.run_at, c.id) AS ids, array_agg(c.run_at ORDER BY c.run_at, c.id) AS run_ats,
+          array_agg(c.lease_until ORDER BY c.run_at, c.id) AS lease_ends,
+          array_agg(c.expires_at ORDER BY c.run_at, c.id) AS life_ends
+        FROM (
+          SELECT j.id, j.run_at, j.lease_until, j.expires_at FROM delivery_job j
+          WHERE j.lane = u.lane AND j.version = p_version AND j.status = 'pending' AND j.run_at >= l.mark AND j.run_at <= v_now
+            AND (j.lease_until IS NULL OR j.lease_until <= v_now) AND NOT l.held AND NOT l.resting
+          ORDER BY j.run_at, j.id
+          LIMIT least(greatest(l.slots - v.jobs, 0), p_jobs) + 1
+        ) c
+      ) w
+    ), seen AS MATERIALIZED (
+      -- A lane without due jobs keeps one row. What outlived its time ends here and takes no slot.
+      SELECT k.place, k.lane, k.version, k.next_at, k.mark, k.leased_to, k.leased_to_id, k.not_before, k.slots, k.held, k.resting,
+        k.jobs, k.first_end, e.id, e.run_at, e.lease_until, e.rank, coalesce(e.life_end <= v_now, false) AS outlived,
+        count(*) FILTER (WHERE e.life_end > v_now) OVER (PARTITION BY k.place ORDER BY e.rank) AS turn
+      FROM look k
+      LEFT JOIN LATERAL unnest(k.ids, k.run_ats, k.lease_ends, k.life_ends)
+        WITH ORDINALITY AS e(id, run_at, lease_until, life_end, rank) ON true
+    ), due AS MATERIALIZED (
+      -- Round robin: every lane's first job before any lane's second.
+      SELECT f.*, f.fits AND row_number() OVER (ORDER BY NOT f.fits, f.turn, f.place) <= p_jobs AS picked
+      FROM (SELECT s.*, s.id IS NOT NULL AND NOT s.outlived AND s.turn <= s.slots - s.jobs AS fits FROM seen s) f
+    ), expired AS MATERIALIZED (
+      SELECT d.id, d.lease_until FROM due d WHERE d.picked AND d.lease_until IS NOT NULL
+    ), taken AS (
+      -- The due condition again: an extend may have committed since the snapshot.
+      UPDATE delivery_job j
+      SET lease_no = j.lease_no + 1,
+        status = CASE WHEN j.expires_at <= v_now THEN 'dead' ELSE j.status END,
+        finished_at = CASE WHEN j.expires_at <= v_now THEN v_now END,
+        last_error = CASE WHEN j.expires_at <= v_now THEN 'expired' ELSE j.last_error END,
+        lease_until = CASE WHEN j.expires_at <= v_now THEN NULL ELSE v_lease_end END,
+        abandoned = CASE WHEN j.expires_at <= v_now THEN 0 ELSE j.abandoned + 1 END
+      WHERE j.id = ANY (ARRAY(SELECT d.id FROM due d WHERE d.picked OR d.outlived)) AND j.finished_at IS NULL AND j.run_at <= v_now
+        AND (j.lease_until IS NULL OR j.lease_until <= v_now)
+      RETURNING j.*
+    ), given_up AS (
+      -- A lease that ran out: its worker died, or lost it. The try was not charged, but it is shown.
+      INSERT INTO delivery_attempt (job_id, lease_no, hook_id, started_at, finished_at, outcome, reason, message, next_run_at)
+      SELECT t.id, t.lease_no - 1, t.hook_id, least(d.lease_until, v_now), v_now, 'abandoned', 'lease_expired',
+        'The worker that held this job did not report; it is tried again.', v_now
+      FROM expired d JOIN taken t ON t.id = d.id
+    ), moved AS (
+      UPDATE delivery_lane d
+      SET "full" = n.jobs + n.taken >= n.slots,
+        next_at = CASE
+          WHEN n.held THEN 'infinity'
+          WHEN n.resting THEN n.not_before
+          WHEN n.jobs + n.taken >= n.slots THEN least(n.first_end, v_lease_end)
+          WHEN n.more AND n.taken = 0 THEN n.next_at
+          WHEN n.more THEN clock_timestamp()
+          ELSE least(
+            coalesce((
+              SELECT j.run_at FROM delivery_job j
+              WHERE j.lane = n.lane AND j.version = p_version AND j.status = 'pending' AND j.run_at > v_now
+              ORDER BY j.run_at LIMIT 1
+            ), 'infinity'),
+            coalesce(n.first_end, 'infinity'),
+            CASE WHEN n.taken > 0 THEN v_lease_end ELSE 'infinity' END
+          )
+        END,
+        mark = coalesce((
+          SELECT j.run_at FROM delivery_job j
+          WHERE j.lane = n.lane AND j.version = p_version AND j.status = 'pending' AND j.run_at >= n.mark
+          ORDER BY j.run_at LIMIT 1
+        ), v_now),
+        leased_to = CASE
+          WHEN n.jobs > 0 AND (n.taken = 0 OR (n.leased_to, n.leased_to_id) > (n.top_run_at, n.top_id)) THEN n.leased_to
+          ELSE coalesce(n.top_run_at, '-infinity')
+        END,
+        leased_to_id = CASE
+          WHEN n.jobs > 0 AND (n.taken = 0 OR (n.leased_to, n.leased_to_id) > (n.top_run_at, n.top_id)) THEN n.leased_to_id
+          ELSE coalesce(n.top_id, n.leased_to_id)
+        END
       FROM (
-        SELECT j.id, j.run_at, j.lease_until FROM delivery_job j
-        WHERE j.lane = u.lane AND j.version = p_version AND j.status = 'pending' AND j.run_at >= l.mark AND j.run_at <= v_now
-          AND (j.lease_until IS NULL OR j.lease_until <= v_now) AND NOT l.held AND NOT l.resting
-        ORDER BY j.run_at, j.id
-        LIMIT least(greatest(l.slots - v.jobs, 0), p_jobs) + 1
-      ) c
-    ) w
-  ), due AS MATERIALIZED (
-    -- Round robin: every lane's first job before any lane's second. A lane without due jobs keeps one row.
-    SELECT k.place, k.lane, k.version, k.next_at, k.mark, k.leased_to, k.leased_to_id, k.not_before, k.slots, k.held, k.resting,
-      k.jobs, k.first_end, e.id, e.run_at, e.lease_until, e.rank,
-      e.rank <= k.slots - k.jobs
-        AND row_number() OVER (ORDER BY coalesce(e.rank > k.slots - k.jobs, true), e.rank, k.place) <= p_jobs AS picked
-    FROM look k
-    LEFT JOIN LATERAL unnest(k.ids, k.run_ats, k.lease_ends) WITH ORDINALITY AS e(id, run_at, lease_until, rank) ON true
-  ), expired AS MATERIALIZED (
-    SELECT d.id, d.lease_until FROM due d WHERE d.picked AND d.lease_until IS NOT NULL
-  ), taken AS (
-    -- The due condition again: an extend may have committed since the snapshot.
-    UPDATE delivery_job j
-    SET lease_no = j.lease_no + 1,
-      status = CASE WHEN j.expires_at <= v_now THEN 'dead' ELSE j.status END,
-      finished_at = CASE WHEN j.expires_at <= v_now THEN v_now END,
-      last_error = CASE WHEN j.expires_at <= v_now THEN 'expired' ELSE j.last_error END,
-      lease_until = CASE WHEN j.expires_at <= v_now THEN NULL ELSE v_lease_end END,
-      abandoned = CASE WHEN j.expires_at <= v_now THEN 0 ELSE j.abandoned + 1 END
-    WHERE j.id = ANY (ARRAY(SELECT d.id FROM due d WHERE d.picked)) AND j.finished_at IS NULL AND j.run_at <= v_now
-      AND (j.lease_until IS NULL OR j.lease_until <= v_now)
-    RETURNING j.*
-  ), given_up AS (
-    -- A lease that ran out: its worker died, or lost it. The try was not charged, but it is shown.
-    INSERT INTO delivery_attempt (job_id, lease_no, hook_id, started_at, finished_at, outcome, reason, message, next_run_at)
-    SELECT t.id, t.lease_no - 1, t.hook_id, least(d.lease_until, v_now), v_now, 'abandoned', 'lease_expired',
-      'The worker that held this job did not report; it is tried again.', v_now
-    FROM expired d JOIN taken t ON t.id = d.id
-  ), moved AS (
-    UPDATE delivery_lane d
-    SET "full" = n.jobs + n.taken >= n.slots,
-      next_at = CASE
-        WHEN n.held THEN 'infinity'
-        WHEN n.resting THEN n.not_before
-        WHEN n.jobs + n.taken >= n.slots THEN least(n.first_end, v_lease_end)
-        WHEN n.seen > n.taken AND n.taken = 0 THEN n.next_at
-        WHEN n.seen > n.taken THEN clock_timestamp()
-        ELSE least(
-          coalesce((
-            SELECT j.run_at FROM delivery_job j
-            WHERE j.lane = n.lane AND j.version = p_version AND j.status = 'pending' AND j.run_at > v_now
-            ORDER BY j.run_at LIMIT 1
-          ), 'infinity'),
-          coalesce(n.first_end, 'infinity'),
-          CASE WHEN n.taken > 0 THEN v_lease_end ELSE 'infinity' END
-        )
-      END,
-      mark = coalesce((
-        SELECT j.run_at FROM delivery_job j
-        WHERE j.lane = n.lane AND j.version = p_version AND j.status = 'pending' AND j.run_at >= n.mark
-        ORDER BY j.run_at LIMIT 1
-      ), v_now),
-      leased_to = CASE
-        WHEN n.jobs > 0 AND (n.taken = 0 OR (n.leased_to, n.leased_to_id) > (n.top_run_at, n.top_id)) THEN n.leased_to
-        ELSE coalesce(n.top_run_at, '-infinity')
-      END,
-      leased_to_id = CASE
-        WHEN n.jobs > 0 AND (n.taken = 0 OR (n.leased_to, n.leased_to_id) > (n.top_run_at, n.top_id)) THEN n.leased_to_id
-        ELSE coalesce(n.top_id, n.leased_to_id)
-      END
-    FROM (
-      -- What is picked of a lane is always its first jobs, so the last of them has the greatest (run_at, id).
-      SELECT d.lane, d.version, d.next_at, d.mark, d.leased_to, d.leased_to_id, d.not_before, d.slots, d.held, d.resting, d.jobs,
-        d.first_end, count(*) FILTER (WHERE d.picked) AS taken, count(d.id) AS seen,
-        (array_agg(d.run_at ORDER BY d.rank DESC) FILTER (WHERE d.picked))[1] AS top_run_at,
-        (array_agg(d.id ORDER BY d.rank DESC) FILTER (WHERE d.picked))[1] AS top_id
-      FROM due d
-      GROUP BY d.place, d.lane, d.version, d.next_at, d.mark, d.leased_to, d.leased_to_id, d.not_before, d.slots, d.held, d.resting,
-        d.jobs, d.first_end
-    ) n
-    -- The version comes from the row too: as a constant it makes the planner scan all lanes.
-    WHERE d.lane = n.lane AND d.version = n.version
-  )
-  -- Content travels once a claim, on the first of its jobs.
-  SELECT t.id, t.lane, t.version, t.kind, t.lease_no, t.attempts, t.tries, t.abandoned, t.redelivery, t.created_at,
-    t.expires_at, t.event_id, t.hook_id, t.repository_id, t.account_id, t.own, t.content_id,
-    CASE WHEN row_number() OVER shared = 1 THEN c.body END,
-    CASE WHEN row_number() OVER shared = 1 THEN c.parts END
-  FROM taken t JOIN delivery_content c ON c.id = t.content_id
-  WHERE t.status = 'pending'
-  WINDOW shared AS (PARTITION BY t.content_id ORDER BY t.id)
-  ORDER BY t.content_id, t.id;
+        -- What is picked of a lane is its first living jobs, so the last of them has the greatest (run_at, id).
+        SELECT d.lane, d.version, d.next_at, d.mark, d.leased_to, d.leased_to_id, d.not_before, d.slots, d.held, d.resting, d.jobs,
+          d.first_end, count(*) FILTER (WHERE d.picked) AS taken,
+          count(*) FILTER (WHERE d.id IS NOT NULL AND (d.outlived OR NOT d.picked)) > 0 AS more,
+          (array_agg(d.run_at ORDER BY d.rank DESC) FILTER (WHERE d.picked))[1] AS top_run_at,
+          (array_agg(d.id ORDER BY d.rank DESC) FILTER (WHERE d.picked))[1] AS top_id
+        FROM due d
+        GROUP BY d.place, d.lane, d.version, d.next_at, d.mark, d.leased_to, d.leased_to_id, d.not_before, d.slots, d.held, d.resting,
+          d.jobs, d.first_end
+      ) n
+      -- The version comes from the row too: as a constant it makes the planner scan all lanes.
+      WHERE d.lane = n.lane AND d.version = n.version
+    )
+    -- Content travels once a claim, on the first of its jobs.
+    SELECT t.id, t.lane, t.version, t.kind, t.lease_no, t.attempts, t.tries, t.abandoned, t.redelivery, t.created_at,
+      t.expires_at, t.event_id, t.hook_id, t.repository_id, t.account_id, t.own, t.content_id,
+      CASE WHEN row_number() OVER shared = 1 THEN c.body END,
+      CASE WHEN row_number() OVER shared = 1 THEN c.parts END
+    FROM taken t JOIN delivery_content c ON c.id = t.content_id
+    WHERE t.status = 'pending'
+    WINDOW shared AS (PARTITION BY t.content_id ORDER BY t.id)
+    ORDER BY t.content_id, t.id;
+    GET DIAGNOSTICS v_found = ROW_COUNT;
+    -- A lane of which nothing was taken is still due where it had jobs that ended, or did not fit p_jobs.
+    EXIT WHEN v_found > 0 OR NOT EXISTS (
+      SELECT FROM delivery_lane l WHERE l.lane = ANY (v_lanes) AND l.version = p_version AND l.next_at <= v_now
+    );
+  END LOOP;
 END $$;
 --> statement-breakpoint
 
@@ -231,7 +248,7 @@ BEGIN
 END $$;
 --> statement-breakpoint
 
--- Writes outcomes under the fence and returns the jobs whose outcome counted.
+-- Writes outcomes under the fence and returns the jobs whose outcome counted: now, or before if this is a repeat.
 CREATE FUNCTION delivery_settle(p_settlements json) RETURNS TABLE (id uuid, lease_no bigint, status text)
 LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off
@@ -239,6 +256,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
   v_now timestamptz := now();
+  v_settled integer;
 BEGIN
   PERFORM delivery_lock_lanes(p_settlements);
 
@@ -260,7 +278,7 @@ BEGIN
       lease_until = NULL,
       last_error = g.reason
     FROM given g
-    WHERE j.id = g.id AND j.lease_no = g.lease_no AND j.finished_at IS NULL
+    WHERE j.id = g.id AND j.lease_no = g.lease_no AND j.lease_until IS NOT NULL
     RETURNING j.id, j.lease_no, j.lane, j.version, j.kind, j.status, j.run_at, j.tries, j.hook_id, g.charged, g.started_at,
       g.outcome, g.reason, g.message, g.code, g.timings, g.request_head, g.response_head, g.body_excerpt, g.hold, g.rest_ms,
       g.state = 'pending' AND j.status = 'dead' AS outlived
@@ -307,6 +325,19 @@ BEGIN
       AND EXISTS (SELECT FROM settled s WHERE s.kind = 'email' AND s.status = 'delivered')
   )
   SELECT s.id, s.lease_no, s.status FROM settled s;
+
+  -- A worker that never heard the answer settles again: what this lease had settled before counts, once.
+  GET DIAGNOSTICS v_settled = ROW_COUNT;
+  IF v_settled < json_array_length(p_settlements) THEN
+    RETURN QUERY
+    SELECT j.id, g.lease_no, j.status
+    FROM json_to_recordset(p_settlements) AS g(id uuid, lease_no bigint)
+    JOIN delivery_job j ON j.id = g.id
+    WHERE EXISTS (
+      SELECT FROM delivery_attempt a
+      WHERE a.job_id = g.id AND a.lease_no = g.lease_no AND a.finished_at < v_now AND a.outcome <> 'abandoned'
+    );
+  END IF;
 END $$;
 --> statement-breakpoint
 
@@ -317,9 +348,10 @@ LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
   PERFORM delivery_lock_lanes(p_leases);
   RETURN QUERY
-  UPDATE delivery_job j SET lease_until = now() + p_lease_ms * interval '1 millisecond'
+  UPDATE delivery_job j SET lease_until = clock_timestamp() + p_lease_ms * interval '1 millisecond'
   FROM json_to_recordset(p_leases) AS g(id uuid, lease_no bigint)
-  WHERE j.id = g.id AND j.lease_no = g.lease_no AND j.lease_until IS NOT NULL
+  -- A lease that ended stays ended: its slot may have been given away already.
+  WHERE j.id = g.id AND j.lease_no = g.lease_no AND j.lease_until > clock_timestamp()
   RETURNING j.id, j.lease_no;
 END $$;
 --> statement-breakpoint

@@ -16,7 +16,7 @@ RETURNS TABLE (
   type text, version smallint, repository_id bigint, payload jsonb, created_at timestamptz
 )
 LANGUAGE plpgsql VOLATILE
-SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off
 AS $$
 #variable_conflict use_column
 BEGIN
@@ -68,7 +68,7 @@ END $$;
 -- timer. Only rows that were due are leased, so both looks end early, however many rows wait.
 CREATE FUNCTION outbox_next_due(p_consumers text[], p_known text[]) RETURNS double precision
 LANGUAGE plpgsql STABLE
-SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off
 AS $$
 DECLARE
   v_free timestamptz;

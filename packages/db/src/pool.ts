@@ -44,35 +44,7 @@ export function createPool({ connectionString, name, max, onError }: PoolOptions
   return pool;
 }
 
-/** Drizzle over a pool; the caller ends the pool. */
+/** Drizzle over a pool, for reads and single statements (`inTransaction` is for more); the caller ends the pool. */
 export function createDatabase(pool: Pool): Database {
-  return drizzle(givesBack(pool), { schema });
-}
-
-/**
- * Drizzle takes a connection for a transaction and never gives it back when its first statement,
- * BEGIN, fails: each restart of the server would cost the pool some of its places, until none is left.
- */
-function givesBack(pool: Pool): Pool {
-  return new Proxy(pool, {
-    get(target, name) {
-      if (name === 'connect') return async () => releasesOnFirstError(await target.connect());
-      const value: unknown = Reflect.get(target, name);
-      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
-    },
-  });
-}
-
-function releasesOnFirstError(client: pg.PoolClient): pg.PoolClient {
-  const query = client.query.bind(client) as (...args: unknown[]) => Promise<unknown>;
-  const first = async (...args: unknown[]): Promise<unknown> => {
-    Reflect.deleteProperty(client, 'query');
-    try {
-      return await query(...args);
-    } catch (error) {
-      client.release(true);
-      throw error;
-    }
-  };
-  return Object.assign(client, { query: first });
+  return drizzle(pool, { schema });
 }

@@ -11,5 +11,6 @@ export * from './database-trouble.js';
 export * from './explain-event.js';
 export * from './jobs.js';
 export * from './key-check.js';
+export * from './lanes.js';
 export * from './outbox.js';
 export * from './status.js';

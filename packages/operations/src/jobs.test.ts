@@ -276,6 +276,32 @@ describe('retryJob', () => {
     });
   });
 
+  test('sends no mail to a reader who lost access after it had ended', async () => {
+    const { mailJob } = await scene();
+    const { jobs } = await queue.claim({ kind: 'email', ...CAPACITY });
+    const mail = jobs.find((job) => job.id === mailJob);
+    if (!mail) throw new Error('no mail claimed');
+    const { id, leaseNo, lane, version } = mail;
+    const dead = {
+      outcome: 'dead',
+      reason: 'refused',
+      charged: true,
+      delayMs: 0,
+      attempt: null,
+    } as const;
+    await queue.settle([{ id, leaseNo, lane, version, ...dead }]);
+    // Private now, and brian is no member.
+    await pool.query('UPDATE repository SET private = true');
+    expect(await retryJob(pool, queue, mailJob)).toEqual({
+      result: 'refused',
+      jobId: mailJob,
+      reason: 'its reader has no access to the repository any more',
+    });
+    expect((await findJob(pool, mailJob))?.status).toBe('dead');
+    await pool.query('UPDATE repository SET private = false');
+    expect(await retryJob(pool, queue, mailJob)).toEqual({ result: 'done', jobId: mailJob });
+  });
+
   test('refuses what is pending, gone, without its hook, or final', async () => {
     const { hookJob, mailJob, hookId } = await scene();
     expect(await retryJob(pool, queue, hookJob)).toMatchObject({

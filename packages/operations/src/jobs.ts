@@ -1,6 +1,6 @@
 import type { JobKind } from '@ghost/contract';
-import type { Pool } from '@ghost/db';
-import { type Queue, sqlOfPool } from '@ghost/queue';
+import { inTransaction, mayStillRead, type Pool } from '@ghost/db';
+import { type Queue, sqlOf, sqlOfPool } from '@ghost/queue';
 
 import {
   type DeliveryRecord,
@@ -52,18 +52,35 @@ export async function findJob(pool: Pool, jobId: string): Promise<DeliveryRow | 
   return rows[0] ? toDeliveryRow(rows[0]) : null;
 }
 
-/** Sends an ended job again: same id, same bytes, a fresh budget. */
+/**
+ * Sends an ended job again: same id, same bytes, a fresh budget. A mail goes only to somebody who may
+ * read the repository now, whatever they could when it was written.
+ */
 export async function retryJob(pool: Pool, queue: Queue, jobId: string): Promise<JobChange> {
   const job = await findJob(pool, jobId);
   if (!job) return refused(jobId, 'there is no such job (it may be older than the retention)');
   if (job.status === 'pending') return refused(jobId, whyPending(job));
   if (job.targetGone) return refused(jobId, 'its hook was deleted');
-  const [again] = await queue.redeliver(sqlOfPool(pool), [jobId]);
-  if (again !== undefined) return { result: 'done', jobId };
-  return refused(
-    jobId,
-    `it was ${job.status} (${job.lastError ?? 'no reason kept'}), which is final`,
-  );
+  return inTransaction(pool, async (tx): Promise<JobChange> => {
+    const sql = sqlOf(tx);
+    const [reader] = await sql.query<{ repository_id: string; account_id: string }>(
+      `SELECT repository_id, account_id FROM delivery_job
+       WHERE id = $1 AND repository_id IS NOT NULL AND account_id IS NOT NULL`,
+      [jobId],
+    );
+    if (
+      reader &&
+      !(await mayStillRead(tx, Number(reader.repository_id), Number(reader.account_id)))
+    ) {
+      return refused(jobId, 'its reader has no access to the repository any more');
+    }
+    const [again] = await queue.redeliver(sql, [jobId]);
+    if (again !== undefined) return { result: 'done', jobId };
+    return refused(
+      jobId,
+      `it was ${job.status} (${job.lastError ?? 'no reason kept'}), which is final`,
+    );
+  });
 }
 
 /** Ends a pending job for good; a worker that holds it loses its fence. */

@@ -211,6 +211,16 @@ export function queueConformance(name: string, make: () => Promise<QueueHarness>
         });
       });
 
+      test('jobs past their life take no slot, and a lane full of them does not stand still', async () => {
+        const old = await enqueueWebhooks(harness, queue, hook, 60);
+        for (const id of old) await harness.outlive(id);
+        const fresh = await enqueueWebhooks(harness, queue, hook, 5);
+        const jobs = await claimWebhooks(queue);
+        expect(jobs.map((job) => job.id).toSorted()).toEqual(fresh.toSorted());
+        const states = await Promise.all(old.map(async (id) => (await harness.job(id)).status));
+        expect(new Set(states)).toEqual(new Set(['dead']));
+      });
+
       test('a version that the worker does not know waits, costs no attempt and spins no timer', async () => {
         const [id = ''] = await enqueueWebhooks(harness, queue, hook, 1, { version: 2 });
         expect(await claimWebhooks(queue)).toEqual([]);
@@ -274,8 +284,34 @@ export function queueConformance(name: string, make: () => Promise<QueueHarness>
         expect(await queue.settle([settlement(current, 'delivered')])).toEqual([
           { id, leaseNo: current.leaseNo, status: 'delivered' },
         ]);
-        expect(await queue.settle([settlement(current, 'dead')])).toEqual([]);
+        // The lease has had its say: another outcome changes nothing, and is told what counted.
+        expect(await queue.settle([settlement(current, 'dead')])).toEqual([
+          { id, leaseNo: current.leaseNo, status: 'delivered' },
+        ]);
         expect(await harness.job(id)).toMatchObject({ status: 'delivered', tries: 1 });
+      });
+
+      test('a settle that is repeated because its answer was lost counts once and answers the same', async () => {
+        const [id = ''] = await enqueueWebhooks(harness, queue, hook, 1);
+        const [job] = await claimWebhooks(queue);
+        if (!job) throw new Error('nothing claimed');
+        const retry = settlement(job, 'retry', { delayMs: 60_000, reason: 'status_500' });
+        const answer = [{ id, leaseNo: job.leaseNo, status: 'pending' }];
+        expect(await queue.settle([retry])).toEqual(answer);
+        expect(await queue.settle([retry])).toEqual(answer);
+        expect(await harness.job(id)).toMatchObject({ attempts: 1, tries: 1 });
+        expect(await harness.attempts(id)).toHaveLength(1);
+      });
+
+      test('a repeated settle does not hold a lane again that someone resumed meanwhile', async () => {
+        await enqueueWebhooks(harness, queue, hook, 1);
+        const [job] = await claimWebhooks(queue);
+        if (!job) throw new Error('nothing claimed');
+        const held = settlement(job, 'held', { reason: 'gone' });
+        await queue.settle([held]);
+        await harness.inTransaction((tx) => queue.resume(tx, `hook:${hook}`));
+        await queue.settle([held]);
+        expect(await claimWebhooks(queue)).toHaveLength(1);
       });
 
       test('a held outcome keeps the job and its lane until someone resumes it', async () => {
@@ -338,6 +374,17 @@ export function queueConformance(name: string, make: () => Promise<QueueHarness>
         });
         expect(await queue.confirm(kept)).toBe(true);
         expect((await claimWebhooks(queue)).map((job) => job.id)).toEqual([lost.id]);
+      });
+
+      test('an extend that comes after the end does not revive a lease', async () => {
+        const brief = harness.engine({ leaseMs: SHORT_LEASE_MS, laneSlots: 10 });
+        await enqueueWebhooks(harness, brief, hook, 10);
+        const ended = await claimWebhooks(brief);
+        await waitUntil(async () => (await queue.nextDue(WEBHOOKS)) === 0, {
+          what: 'the leases to end',
+        });
+        expect(await queue.extend(ended)).toEqual(new Set());
+        expect(await claimWebhooks(queue)).toHaveLength(10);
       });
 
       test('release gives a job back at once and charges nothing', async () => {

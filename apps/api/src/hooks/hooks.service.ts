@@ -1,4 +1,11 @@
-import { type Database, publishEvent, schema, type Transaction } from '@ghost/db';
+import {
+  type Database,
+  inTransaction,
+  type Pool,
+  publishEvent,
+  schema,
+  type Transaction,
+} from '@ghost/db';
 import { checkSecret, checkUrl, explainRefusal, GENERIC_REFUSAL } from '@ghost/policy';
 import { type Queue, sqlOf } from '@ghost/queue';
 import type { Settings } from '@ghost/settings';
@@ -9,7 +16,7 @@ import { and, asc, count, eq, sql } from 'drizzle-orm';
 import type { Logger } from 'pino';
 
 import type { Account } from '../accounts/current-account.js';
-import { DATABASE, LOGGER, QUEUE, SETTINGS } from '../database/tokens.js';
+import { DATABASE, LOGGER, POOL, QUEUE, SETTINGS } from '../database/tokens.js';
 import { type FieldError, invalidField, notFound, validationFailed } from '../http/api-error.js';
 import { type RepositoryAccess, requireAccess } from '../repositories/repository-access.js';
 import type { RepositoryPath } from '../repositories/repository-path.js';
@@ -32,6 +39,7 @@ export interface MadeHook {
 export class HooksService {
   constructor(
     @Inject(DATABASE) private readonly db: Database,
+    @Inject(POOL) private readonly pool: Pool,
     @Inject(QUEUE) private readonly queue: Queue,
     @Inject(SETTINGS) private readonly settings: Settings,
     @Inject(LOGGER) private readonly logger: Logger,
@@ -44,7 +52,7 @@ export class HooksService {
     const given = wanted.config.secret ?? null;
     const generatedSecret = given === null ? generateSecret() : null;
     const secret = given ?? generatedSecret ?? '';
-    const hook = await this.db.transaction(async (tx) => {
+    const hook = await inTransaction(this.pool, async (tx) => {
       await requireRoom(tx, access.repository.id);
       const [made] = await tx
         .insert(schema.hook)
@@ -90,7 +98,7 @@ export class HooksService {
    */
   async remove(account: Account, path: HookPath): Promise<void> {
     const access = await requireAccess(this.db, account, path, 'admin');
-    await this.db.transaction(async (tx) => {
+    await inTransaction(this.pool, async (tx) => {
       await tx
         .select({ id: schema.repository.id })
         .from(schema.repository)

@@ -132,6 +132,12 @@ describe('making hooks', () => {
     ['another name', hookWith({}, { name: 'email' }), 'name', 'invalid'],
     ['no event', hookWith({}, { events: [] }), 'events', 'invalid'],
     ['an unknown event', hookWith({}, { events: ['push'] }), 'events.0', 'invalid'],
+    [
+      'more events than there are',
+      hookWith({}, { events: Array.from({ length: 101 }, () => 'x') }),
+      'events',
+      'invalid',
+    ],
     ['an unknown field', hookWith({}, { colour: 'red' }), 'colour', 'unknown_field'],
     ['an unknown option', hookWith({ colour: 'red' }), 'config.colour', 'unknown_field'],
   ])('%s is a 422 that names the field', async (_name, wanted, field, code) => {

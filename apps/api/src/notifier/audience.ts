@@ -1,7 +1,5 @@
-import { schema, type Transaction } from '@ghost/db';
+import { mayReadSql, schema, type Transaction } from '@ghost/db';
 import { sql } from 'drizzle-orm';
-
-import { mayReadSql } from '../repositories/permission.js';
 
 /** A person who watches the repository or takes part in the thread, with all that decides on a mail. */
 export interface Candidate {

@@ -1,4 +1,4 @@
-import { type Database, isDatabaseOutage } from '@ghost/db';
+import { inTransaction, isDatabaseOutage, type Pool } from '@ghost/db';
 import { type Queue, sqlOf } from '@ghost/queue';
 
 import type { ClaimedProgress, FanoutConsumer } from './fanout-consumer.js';
@@ -20,14 +20,14 @@ export type PageOutcome =
  * touched by the last statement, as an open enqueue hides them from every claim.
  */
 export async function fanOutPage(
-  db: Database,
+  pool: Pool,
   queue: Queue,
   consumer: FanoutConsumer,
   claimed: ClaimedProgress,
   pauseMs: number,
 ): Promise<PageOutcome> {
   try {
-    return await db.transaction(async (tx): Promise<PageOutcome> => {
+    return await inTransaction(pool, async (tx): Promise<PageOutcome> => {
       const sql = sqlOf(tx);
       if (!(await lockClaimedProgress(sql, claimed))) return { state: 'fenced' };
       const page = await consumer.page(tx, claimed.event, claimed.cursor);

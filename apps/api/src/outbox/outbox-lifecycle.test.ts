@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 
 import { FanoutWorld, gate, type RunningOutbox } from '../../../../test/support/fanout-world.js';
 import { startTcpProxy } from '../../../../test/support/tcp-proxy.js';
@@ -67,6 +67,38 @@ describe('a huge event', () => {
     expect(pages).toBe(5);
     expect(passed[0]).toBeLessThanOrEqual(4);
     expect(await world.countJobs(hugeEvent)).toBe(4000);
+  });
+});
+
+describe('a wake during a drain', () => {
+  test('drains again: what was committed after the last look is fanned out', async () => {
+    const place = await readPlace();
+    const outbox = await world.startOutbox();
+    // The drains of the start must not be the ones that are stopped below.
+    await until(
+      'the start to be over',
+      () => Reflect.get(outbox.service, 'draining') === undefined,
+    );
+    const looked = gate();
+    const answer = gate();
+    const pool: { query(...args: unknown[]): unknown } = outbox.pool;
+    const query = pool.query.bind(pool);
+    // The drain has found nothing more, and nothing that is due later; it has not heard so yet.
+    vi.spyOn(pool, 'query').mockImplementation(async (...args: unknown[]) => {
+      const result = await query(...args);
+      if (String(args[0]).includes('outbox_next_due')) {
+        looked.open();
+        await answer.opened;
+      }
+      return result;
+    });
+    await world.untilProcessed(await world.publishComment(place));
+    await looked.opened;
+    const event = await world.publishComment(place);
+    await until('the wake', () => Reflect.get(outbox.service, 'rerun') === true);
+    answer.open();
+    await world.untilProcessed(event);
+    expect(await world.countJobs(event)).toBe(1);
   });
 });
 
@@ -243,7 +275,7 @@ describe('an outage of the database', () => {
 });
 
 describe('the wake of a sleeping delivery container', () => {
-  test('is posted after jobs were enqueued, and not when there are none', async () => {
+  test('is posted at the start and after jobs were enqueued, and not when there are none', async () => {
     const posts: string[] = [];
     const server = createServer((request, response) => {
       posts.push(`${request.method} ${request.url}`);
@@ -252,12 +284,13 @@ describe('the wake of a sleeping delivery container', () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
     const outbox = await world.startOutbox({ deliveryWakeUrl: `http://127.0.0.1:${port}/wake` });
+    await until('the post at the start', () => posts.length > 0);
     const unread = await world.publishComment(await world.place());
     await world.untilProcessed(unread);
-    expect(posts).toEqual([]);
-    await world.publishComment(await readPlace());
-    await until('the post', () => posts.length > 0);
     expect(posts).toEqual(['POST /wake']);
+    await world.publishComment(await readPlace());
+    await until('the post', () => posts.length > 1);
+    expect(posts).toEqual(['POST /wake', 'POST /wake']);
     await outbox.stop();
     server.close();
   });

@@ -39,6 +39,11 @@ export class OutboxProgress {
     this.#swept = true;
   }
 
+  /** The next drain looks again for events that somebody ended and nobody closed. */
+  sweepAgain(): void {
+    this.#swept = false;
+  }
+
   /**
    * Claims up to `rows` due rows, and closes the events that ended here.
    * @param idle whether nothing runs in this process: only then a suspect is claimed, alone

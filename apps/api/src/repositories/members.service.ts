@@ -1,4 +1,11 @@
-import { type Database, publishEvent, schema, type Transaction } from '@ghost/db';
+import {
+  type Database,
+  inTransaction,
+  type Pool,
+  publishEvent,
+  schema,
+  type Transaction,
+} from '@ghost/db';
 import { type Queue, sqlOf } from '@ghost/queue';
 import type { Settings } from '@ghost/settings';
 import { Inject, Injectable } from '@nestjs/common';
@@ -6,7 +13,7 @@ import { and, eq } from 'drizzle-orm';
 
 import { AccountsService } from '../accounts/accounts.service.js';
 import type { Account } from '../accounts/current-account.js';
-import { DATABASE, QUEUE, SETTINGS } from '../database/tokens.js';
+import { DATABASE, POOL, QUEUE, SETTINGS } from '../database/tokens.js';
 import { invalidField, notFound } from '../http/api-error.js';
 import { actorSnapshot, repositorySnapshot } from '../snapshots.js';
 import { type RepositoryAccess, requireAccess } from './repository-access.js';
@@ -18,6 +25,7 @@ import type { NewCollaborator } from './repository-schemas.js';
 export class MembersService {
   constructor(
     @Inject(DATABASE) private readonly db: Database,
+    @Inject(POOL) private readonly pool: Pool,
     @Inject(QUEUE) private readonly queue: Queue,
     @Inject(SETTINGS) private readonly settings: Settings,
     @Inject(AccountsService) private readonly accounts: AccountsService,
@@ -35,7 +43,7 @@ export class MembersService {
     if (person.id === access.owner.id) {
       throw invalidField('username', 'invalid', 'The owner of a repository is no collaborator.');
     }
-    await this.db.transaction(async (tx) => {
+    await inTransaction(this.pool, async (tx) => {
       const key = { repositoryId: access.repository.id, accountId: person.id };
       const added = await tx
         .insert(schema.member)
@@ -56,7 +64,7 @@ export class MembersService {
     const leaves = account.login.toLowerCase() === login.toLowerCase();
     const access = await requireAccess(this.db, account, path, leaves ? 'read' : 'admin');
     const person = await this.requirePerson(login);
-    await this.db.transaction(async (tx) => {
+    await inTransaction(this.pool, async (tx) => {
       const [locked] = await tx
         .select({ private: schema.repository.private })
         .from(schema.repository)

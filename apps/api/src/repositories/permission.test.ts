@@ -1,9 +1,9 @@
-import { createDatabase, createPool, schema } from '@ghost/db';
+import { createDatabase, createPool, mayReadSql, schema } from '@ghost/db';
 import { sql } from 'drizzle-orm';
 import { expect, test } from 'vitest';
 
 import { createTestDatabase } from '../../../../test/support/test-database.js';
-import { includesPermission, mayReadSql, type Permission, permissionOf } from './permission.js';
+import { includesPermission, type Permission, permissionOf } from './permission.js';
 
 const PERSON = { id: 1 };
 

@@ -1,8 +1,8 @@
-import { type Database, schema } from '@ghost/db';
+import { type Database, inTransaction, type Pool, schema } from '@ghost/db';
 import { Inject, Injectable } from '@nestjs/common';
 
 import type { Account } from '../accounts/current-account.js';
-import { DATABASE } from '../database/tokens.js';
+import { DATABASE, POOL } from '../database/tokens.js';
 import { invalidField } from '../http/api-error.js';
 import { type RepositoryAccess, requireAccess } from './repository-access.js';
 import type { RepositoryPath } from './repository-path.js';
@@ -10,11 +10,14 @@ import type { NewRepository } from './repository-schemas.js';
 
 @Injectable()
 export class RepositoriesService {
-  constructor(@Inject(DATABASE) private readonly db: Database) {}
+  constructor(
+    @Inject(DATABASE) private readonly db: Database,
+    @Inject(POOL) private readonly pool: Pool,
+  ) {}
 
   /** Makes a repository of the account; its owner watches it from the start. */
   async create(account: Account, wanted: NewRepository): Promise<RepositoryAccess> {
-    return this.db.transaction(async (tx) => {
+    return inTransaction(this.pool, async (tx) => {
       const [repository] = await tx
         .insert(schema.repository)
         .values({

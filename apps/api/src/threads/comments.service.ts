@@ -1,10 +1,10 @@
-import { type Database, publishEvent, schema } from '@ghost/db';
+import { type Database, inTransaction, type Pool, publishEvent, schema } from '@ghost/db';
 import type { Settings } from '@ghost/settings';
 import { Inject, Injectable } from '@nestjs/common';
 import { asc, eq } from 'drizzle-orm';
 
 import type { Account } from '../accounts/current-account.js';
-import { DATABASE, SETTINGS } from '../database/tokens.js';
+import { DATABASE, POOL, SETTINGS } from '../database/tokens.js';
 import {
   actorSnapshot,
   type CommentSnapshot,
@@ -20,6 +20,7 @@ import type { NewComment, ThreadPath } from './thread-schemas.js';
 export class CommentsService {
   constructor(
     @Inject(DATABASE) private readonly db: Database,
+    @Inject(POOL) private readonly pool: Pool,
     @Inject(SETTINGS) private readonly settings: Settings,
   ) {}
 
@@ -30,7 +31,7 @@ export class CommentsService {
   async create(account: Account, path: ThreadPath, wanted: NewComment): Promise<CommentSnapshot> {
     const access = await requireThread(this.db, account, path);
     const { place, thread } = this.snapshots(access);
-    return this.db.transaction(async (tx) => {
+    return inTransaction(this.pool, async (tx) => {
       // Two inserts, one round trip: this is the path that everybody waits for.
       const made = tx
         .$with('made')

@@ -1,10 +1,10 @@
-import { type Database, publishEvent, schema } from '@ghost/db';
+import { type Database, inTransaction, type Pool, publishEvent, schema } from '@ghost/db';
 import type { Settings } from '@ghost/settings';
 import { Inject, Injectable } from '@nestjs/common';
 import { eq, sql } from 'drizzle-orm';
 
 import type { Account } from '../accounts/current-account.js';
-import { DATABASE, SETTINGS } from '../database/tokens.js';
+import { DATABASE, POOL, SETTINGS } from '../database/tokens.js';
 import { requireAccess } from '../repositories/repository-access.js';
 import type { RepositoryPath } from '../repositories/repository-path.js';
 import {
@@ -20,13 +20,14 @@ import type { NewThread, ThreadPath } from './thread-schemas.js';
 export class ThreadsService {
   constructor(
     @Inject(DATABASE) private readonly db: Database,
+    @Inject(POOL) private readonly pool: Pool,
     @Inject(SETTINGS) private readonly settings: Settings,
   ) {}
 
   /** Opens a thread; whoever may read the repository may. Its author takes part in it. */
   async open(account: Account, path: RepositoryPath, wanted: NewThread): Promise<ThreadSnapshot> {
     const { repository, owner } = await requireAccess(this.db, account, path, 'read');
-    return this.db.transaction(async (tx) => {
+    return inTransaction(this.pool, async (tx) => {
       const [counter] = await tx
         .update(schema.threadCounter)
         .set({ last: sql`${schema.threadCounter.last} + 1` })

@@ -30,7 +30,9 @@ function describeStatus(status: QueueStatus): string {
     lines.push(`Mail relay: rests until ${formatTime(relayPausedUntil)} (${relayReason})`);
   }
   lines.push('', counts.length === 0 ? 'The queue holds no job.' : describeCounts(counts));
-  if (heldLanes.length > 0) lines.push('', 'Held lanes:', describeLanes(heldLanes));
+  if (heldLanes.length > 0) {
+    lines.push('', 'Held lanes (npx ghost lanes resume LANE):', describeLanes(heldLanes));
+  }
   return lines.join('\n');
 }
 

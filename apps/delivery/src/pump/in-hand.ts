@@ -19,6 +19,8 @@ export class InHand {
   readonly #held = new Set<Held>();
   readonly #sending = new Map<JobKind, number>();
   readonly #listeners = new Set<() => void>();
+  readonly #takeListeners = new Set<(held: Held) => void>();
+  #ended: StopReason | undefined;
 
   get size(): number {
     return this.#held.size;
@@ -41,7 +43,9 @@ export class InHand {
       leaseEndsAt: claimed.leaseEndsAt,
     };
     this.#held.add(held);
+    if (this.#ended) this.stop(held, this.#ended);
     this.#count(held, 1);
+    for (const listener of this.#takeListeners) listener(held);
     return held;
   }
 
@@ -60,6 +64,17 @@ export class InHand {
   /** Breaks off what is still being sent. */
   stop(held: Held, reason: StopReason): void {
     if (!held.settling) held.stop.abort(reason);
+  }
+
+  /** Breaks off everything, and whatever is taken from now on. */
+  stopAll(reason: StopReason): void {
+    this.#ended = reason;
+    for (const held of this.#held) this.stop(held, reason);
+  }
+
+  /** Called with each job that is taken. */
+  onTake(listener: (held: Held) => void): void {
+    this.#takeListeners.add(listener);
   }
 
   /** Called at each change; returns how to stop that. */

@@ -17,57 +17,77 @@ export interface LeaseKeeperOptions {
 }
 
 /**
- * Keeps what is in hand out of other workers' reach: every third of a lease one statement extends
- * the leases that have lost a third. What was lost, or ran out meanwhile, is broken off at once, as
- * another worker may have it already. Has no timer while nothing is in hand.
+ * Keeps what is in hand out of other workers' reach: one statement extends the leases that have lost
+ * a third, of which a slow claim may bring some. What was lost, or ran out meanwhile, is broken off
+ * at once, as another worker may have it already. Has no timer while nothing is in hand.
  */
 export class LeaseKeeper {
   readonly #options: LeaseKeeperOptions;
   #timer: NodeJS.Timeout | undefined;
+  /** When the timer looks, on the monotonic clock. */
+  #looksAt = Number.POSITIVE_INFINITY;
   #extending = false;
   #retrySoon = false;
+  #stopped = false;
 
   constructor(options: LeaseKeeperOptions) {
     this.#options = options;
-    options.inHand.onChange(() => this.#schedule());
+    options.inHand.onTake((held) => this.#lookBy(this.#nextLookAt(held, options.monotonic())));
+    options.inHand.onChange(() => {
+      if (options.inHand.size === 0) this.#rest();
+    });
   }
 
   stop(): void {
-    clearTimeout(this.#timer);
+    this.#stopped = true;
+    this.#rest();
   }
 
-  #schedule(): void {
-    const { inHand, leaseMs } = this.#options;
-    if (inHand.size === 0) {
-      clearTimeout(this.#timer);
-      this.#timer = undefined;
-      return;
-    }
-    this.#timer ??= setTimeout(() => this.#tick(), leaseMs / 3);
+  #rest(): void {
+    clearTimeout(this.#timer);
+    this.#looksAt = Number.POSITIVE_INFINITY;
+  }
+
+  #lookBy(at: number): void {
+    if (this.#stopped || at >= this.#looksAt) return;
+    clearTimeout(this.#timer);
+    this.#looksAt = at;
+    const waitMs = Math.max(1, at - this.#options.monotonic());
+    this.#timer = setTimeout(() => this.#tick(), waitMs);
   }
 
   #tick(): void {
-    const { inHand, leaseMs, monotonic } = this.#options;
-    this.#timer = undefined;
+    const { inHand, monotonic } = this.#options;
+    this.#rest();
     const now = monotonic();
     const held = inHand.all();
     const ranOut = held.filter((one) => !one.settling && one.leaseEndsAt <= now);
     for (const one of ranOut) inHand.stop(one, 'lease_lost');
-    const due = held.filter(
-      (one) => one.leaseEndsAt > now && one.leaseEndsAt - now <= (leaseMs * 2) / 3,
-    );
+    const due = held.filter((one) => one.leaseEndsAt > now && this.#dueAt(one) <= now);
     if (due.length > 0 && !this.#extending) void this.#extend(due);
-    this.#next(now);
+    this.#next();
   }
 
-  /** The next look: a third of a lease, or earlier when a lease ends before. */
-  #next(now: number): void {
-    const { inHand, leaseMs } = this.#options;
-    if (inHand.size === 0) return;
-    const alive = inHand.all().filter((one) => !one.settling && !one.stop.signal.aborted);
-    const firstEndMs = Math.min(...alive.map((one) => one.leaseEndsAt - now), leaseMs / 3);
-    const waitMs = this.#retrySoon ? Math.min(firstEndMs, TRY_AGAIN_MS) : firstEndMs;
-    this.#timer = setTimeout(() => this.#tick(), Math.max(1, waitMs));
+  #next(): void {
+    const { inHand, leaseMs, monotonic } = this.#options;
+    const now = monotonic();
+    const looks = inHand.all().map((one) => this.#nextLookAt(one, now));
+    if (looks.length > 0) this.#lookBy(Math.min(now + leaseMs / 3, ...looks));
+  }
+
+  /** When it has lost a third of its lease. */
+  #dueAt({ leaseEndsAt }: Held): number {
+    return leaseEndsAt - (this.#options.leaseMs * 2) / 3;
+  }
+
+  /** When a lease is to be extended, or ends where that is asked for already. */
+  #nextLookAt(held: Held, now: number): number {
+    if (held.stop.signal.aborted) return Number.POSITIVE_INFINITY;
+    // What only waits to be written is not broken off at the end of its lease.
+    const endsAt = held.settling ? Number.POSITIVE_INFINITY : held.leaseEndsAt;
+    if (this.#extending || held.leaseEndsAt <= now) return endsAt;
+    const soonest = this.#retrySoon ? now + TRY_AGAIN_MS : now;
+    return Math.min(endsAt, Math.max(this.#dueAt(held), soonest));
   }
 
   async #extend(due: readonly Held[]): Promise<void> {
@@ -78,9 +98,9 @@ export class LeaseKeeper {
       const current = await queue.extend(due.map((one): Lease => one.claimed));
       this.#retrySoon = false;
       for (const one of due) {
-        if (current.has(one.claimed.id)) one.leaseEndsAt = askedAt + leaseMs;
+        one.leaseEndsAt = current.has(one.claimed.id) ? askedAt + leaseMs : askedAt;
         // One that is being settled may have been settled just now: its fence tells.
-        else inHand.stop(one, 'lease_lost');
+        if (one.leaseEndsAt === askedAt) inHand.stop(one, 'lease_lost');
       }
     } catch (error) {
       this.#retrySoon = true;
@@ -88,6 +108,7 @@ export class LeaseKeeper {
       log[level]({ event: 'delivery.extend_failed', leases: due.length, err: error });
     } finally {
       this.#extending = false;
+      this.#next();
     }
   }
 }

@@ -1,5 +1,5 @@
 import type { JobKind } from '@ghost/contract';
-import { isDatabaseOutage } from '@ghost/db';
+import { DatabaseUnavailableError, isDatabaseOutage } from '@ghost/db';
 import type { Claim, Queue } from '@ghost/queue';
 import type { Logger } from 'pino';
 
@@ -26,7 +26,9 @@ export interface PumpOptions {
   version: number;
   /** How many jobs may be sent at once now. */
   capacity: () => number;
-  queue: Pick<Queue, 'claim' | 'nextDue'>;
+  queue: Pick<Queue, 'claim' | 'nextDue' | 'release'>;
+  /** A claim without an answer is over then, well within its lease; what it brings later is given back. */
+  claimWithinMs?: number;
   inHand: InHand;
   database: DatabaseState;
   /** Settles when outcomes can be written. */
@@ -48,6 +50,8 @@ export class Pump {
   #look = true;
   /** Something changed: ask when the next is due. */
   #ask = false;
+  /** That question is on its way: what changes meanwhile, its answer may not know. */
+  #asking = false;
   /** When to look by itself, on the monotonic clock; null while nothing is pending. */
   #dueAt: number | null = null;
   #lanes = FEWEST_LANES;
@@ -72,7 +76,7 @@ export class Pump {
 
   /** After a settle: a lane that was full has room again, or a job is due later. */
   settled(pending: boolean): void {
-    if (this.#dueAt === null && !pending) return;
+    if (this.#dueAt === null && !pending && !this.#asking) return;
     this.#ask = true;
     this.#wakeUp?.();
   }
@@ -107,7 +111,7 @@ export class Pump {
     this.#ask = false;
     const jobs = Math.min(free, MOST_JOBS);
     const startedAt = performance.now();
-    const claim = await queue.claim({ kind, version, jobs, lanes: this.#lanes });
+    const claim = await this.#inTime(queue.claim({ kind, version, jobs, lanes: this.#lanes }));
     database.answered();
     const got = claim.jobs.length + claim.unreadable.length;
     onClaim?.(performance.now() - startedAt, got);
@@ -121,9 +125,8 @@ export class Pump {
 
   /** `fruitful`: the last claim brought jobs, so what is still due is worth a claim at once. */
   async #askNextDue(fruitful: boolean): Promise<void> {
-    const { kind, version, queue, database } = this.#options;
-    this.#ask = false;
-    const dueMs = await queue.nextDue([{ kind, version }]);
+    const { database } = this.#options;
+    const dueMs = await this.#nextDue();
     database.answered();
     if (dueMs === 0) {
       this.#lanes = Math.min(MOST_LANES, this.#lanes * 2);
@@ -139,6 +142,45 @@ export class Pump {
     this.#lanes = FEWEST_LANES;
     this.#lockedMs = FIRST_LOCKED_MS;
     this.#dueAt = dueMs === null ? null : performance.now() + dueMs;
+  }
+
+  async #nextDue(): Promise<number | null> {
+    const { kind, version, queue } = this.#options;
+    this.#ask = false;
+    this.#asking = true;
+    try {
+      return await queue.nextDue([{ kind, version }]);
+    } finally {
+      this.#asking = false;
+    }
+  }
+
+  async #inTime(asked: Promise<Claim>): Promise<Claim> {
+    const { claimWithinMs } = this.#options;
+    if (claimWithinMs === undefined) return asked;
+    let timer: NodeJS.Timeout | undefined;
+    const tooLate = new Promise<null>((resolve) => {
+      timer = setTimeout(() => resolve(null), claimWithinMs);
+    });
+    try {
+      const claim = await Promise.race([asked, tooLate]);
+      if (claim !== null) return claim;
+    } finally {
+      clearTimeout(timer);
+    }
+    void this.#giveBack(asked);
+    throw new DatabaseUnavailableError(`No answer to a claim within ${claimWithinMs} ms`);
+  }
+
+  async #giveBack(asked: Promise<Claim>): Promise<void> {
+    const { queue, kind, log } = this.#options;
+    try {
+      const { jobs, unreadable } = await asked;
+      const released = await queue.release([...jobs, ...unreadable]);
+      log.warn({ event: 'delivery.claim_late', kind, released });
+    } catch (error) {
+      log.warn({ event: 'delivery.claim_late', kind, err: error });
+    }
   }
 
   async #afterFault(error: unknown): Promise<void> {

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { isDatabaseOutage } from '@ghost/db';
 import type { Queue, Settled, Settlement } from '@ghost/queue';
 import type { Logger } from 'pino';
 
+import { isRefusedStatement } from './refused-statement.js';
 import type { DatabaseState } from './database-state.js';
 import type { Held } from './in-hand.js';
 
@@ -29,10 +29,17 @@ type Item =
   | { action: 'settle'; settlement: Settlement; done: (settled: Settled | null) => void }
   | { action: 'release'; held: Held; done: (settled: null) => void };
 
+/** `given_up`: not written when the process ends. */
+type Written<T> =
+  | { state: 'written'; value: T }
+  | { state: 'refused' | 'given_up'; error: unknown };
+type Settle = Extract<Item, { action: 'settle' }>;
+
 /**
- * Writes outcomes in batches, one statement at a time. While the database is away they are kept and
- * tried again: the fence decides whether they still count, however late. A batch that the database
- * refuses is split until the one bad outcome is alone; that one is written without its texts.
+ * Writes outcomes in batches, one statement at a time. While the database cannot take them they are
+ * kept and tried again: the fence decides whether they still count, however late, and one that was
+ * written while its answer was lost counts as before. A batch with what no database would take is
+ * split until the one bad outcome is alone; that one is written without its texts.
  */
 export class Settler {
   readonly #options: SettlerOptions;
@@ -64,10 +71,9 @@ export class Settler {
     await new Promise<void>((resolve) => this.#whenUnstuck.push(resolve));
   }
 
-  /** Gives up what could not be written: the leases run out by themselves. */
+  /** From now on each outcome is tried once: of what is not written the leases run out by themselves. */
   stop(): void {
     this.#stopped = true;
-    clearTimeout(this.#timer);
     this.#unstick();
   }
 
@@ -88,7 +94,7 @@ export class Settler {
   #flush(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    if (this.#flushing || this.#waiting.length === 0 || this.#stopped) return;
+    if (this.#flushing || this.#waiting.length === 0) return;
     const batch = this.#waiting.splice(0, BATCH);
     this.#flushing = this.#write(batch).finally(() => {
       this.#flushing = undefined;
@@ -111,11 +117,16 @@ export class Settler {
     }
   }
 
-  async #settleAll(items: readonly Extract<Item, { action: 'settle' }>[]): Promise<void> {
+  async #settleAll(items: readonly Settle[]): Promise<void> {
     const { queue, log } = this.#options;
     const settlements = items.map((item) => item.settlement);
     const written = await this.#whileAway(() => queue.settle(settlements));
-    if (written.ok) {
+    if (written.state === 'given_up') {
+      log.error({ event: 'delivery.settle_given_up', jobs: items.length, err: written.error });
+      for (const item of items) item.done(null);
+      return;
+    }
+    if (written.state === 'written') {
       const byLease = new Map(written.value.map((one) => [leaseKey(one), one]));
       for (const item of items) item.done(byLease.get(leaseKey(item.settlement)) ?? null);
       return;
@@ -139,7 +150,7 @@ export class Settler {
       attempt: settlement.attempt === null ? null : { startedAt: settlement.attempt.startedAt },
     };
     const written = await this.#whileAway(() => queue.settle([bare]));
-    if (written.ok) return written.value[0] ?? null;
+    if (written.state === 'written') return written.value[0] ?? null;
     log.error({ event: 'delivery.settle_given_up', jobId: bare.id, err: written.error });
     return null;
   }
@@ -147,23 +158,27 @@ export class Settler {
   async #release(held: readonly Held[]): Promise<void> {
     const { queue, log } = this.#options;
     const done = await this.#whileAway(() => queue.release(held.map((one) => one.claimed)));
-    if (!done.ok)
+    if (done.state !== 'written') {
       log.error({ event: 'delivery.release_failed', jobs: held.length, err: done.error });
+    }
   }
 
-  /** Tries again as long as the database is away, and tells any other fault. */
-  async #whileAway<T>(
-    statement: () => Promise<T>,
-  ): Promise<{ ok: true; value: T } | { ok: false; error: unknown }> {
+  /** Tries again whatever happens, until it is written or refused for what it says. */
+  async #whileAway<T>(statement: () => Promise<T>): Promise<Written<T>> {
     const { database } = this.#options;
     for (let waitMs = FIRST_RETRY_MS; ; waitMs = Math.min(LONGEST_RETRY_MS, waitMs * 2)) {
       try {
         const value = await statement();
         database.answered();
         if (this.#stuck) this.#unstick();
-        return { ok: true, value };
+        return { state: 'written', value };
       } catch (error) {
-        if (!isDatabaseOutage(error) || this.#stopped) return { ok: false, error };
+        if (isRefusedStatement(error)) {
+          // It was read, so the next can be written.
+          if (this.#stuck) this.#unstick();
+          return { state: 'refused', error };
+        }
+        if (this.#stopped) return { state: 'given_up', error };
         database.failed(error);
         this.#stuck = true;
         await delay(waitMs);

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { AttemptOutcome, EmailMessage } from '@ghost/contract';
 import { simpleParser } from 'mailparser';
 import { createTransport } from 'nodemailer';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 
 import {
   type MailCatcherOptions,
@@ -194,6 +194,104 @@ describe('a mail', () => {
     const { outcome } = await sender(relay.port, { confirm: async () => false }).send();
     expect(outcome).toEqual({ verdict: 'released', reason: 'no_longer_current' });
     expect(relay.mails()).toHaveLength(0);
+  });
+});
+
+describe('whether a job is current', () => {
+  test('is asked after the greeting, just before MAIL FROM', async () => {
+    const asked: string[] = [];
+    let greet = (): void => undefined;
+    let current = true;
+    const relay = await startRawServer((socket) => {
+      greet = () => void socket.write('220 relay\r\n');
+      socket.on('data', (chunk) => {
+        asked.push(chunk.toString('latin1').slice(0, 4));
+        socket.write('250 fine\r\n');
+      });
+    });
+    cleanups.push(() => relay.stop());
+    const confirms: string[][] = [];
+    const { send } = sender(relay.port, {
+      confirm: async () => {
+        confirms.push([...asked]);
+        return current;
+      },
+    });
+    const sending = send();
+    await waitUntil(() => relay.connections() === 1, { what: 'the connection' });
+    current = false;
+    greet();
+    expect((await sending).outcome).toEqual({ verdict: 'released', reason: 'no_longer_current' });
+    expect(confirms).toEqual([['EHLO']]);
+    expect(asked).not.toContain('MAIL');
+  });
+
+  test('is asked again before a mail goes a second time', async () => {
+    let current = true;
+    let confirms = 0;
+    let mails = 0;
+    const relay = await scriptedRelay((verb, _line, socket, connection) => {
+      if (verb === 'MAIL') mails += 1;
+      if (verb === 'MAIL' && connection === 1) {
+        current = false;
+        socket.destroy();
+      }
+      return polite(verb);
+    });
+    const { outcome } = await sender(relay.port, {
+      confirm: async () => {
+        confirms += 1;
+        return current;
+      },
+    }).send();
+    expect(outcome).toEqual({ verdict: 'released', reason: 'no_longer_current' });
+    expect({ confirms, mails }).toEqual({ confirms: 2, mails: 1 });
+  });
+
+  test('costs no connection when it is not', async () => {
+    const asked: string[] = [];
+    const relay = await scriptedRelay((verb) => {
+      asked.push(verb);
+      return polite(verb);
+    });
+    let current = true;
+    const { send } = sender(relay.port, { confirm: async () => current });
+    expect((await send()).outcome.verdict).toBe('delivered');
+    current = false;
+    expect((await send()).outcome.verdict).toBe('released');
+    // The pool says RSET before it gives a mail to the connection again.
+    await waitUntil(() => asked.includes('RSET'), { what: 'RSET' });
+    current = true;
+    expect((await send()).outcome.verdict).toBe('delivered');
+    expect(relay.connections()).toBe(1);
+    expect(asked.filter((verb) => verb === 'MAIL')).toHaveLength(2);
+  });
+
+  test('and cannot be told: a fault of ours, and nothing is sent', async () => {
+    const relay = await catcher();
+    const away = new Error('the database is away');
+    const { send } = sender(relay.port, { confirm: () => Promise.reject(away) });
+    await expect(send()).rejects.toBe(away);
+    expect(relay.mails()).toHaveLength(0);
+  });
+
+  test('and is not told in time: given back, whatever is answered later', async () => {
+    const asked: string[] = [];
+    const relay = await scriptedRelay((verb) => {
+      asked.push(verb);
+      return polite(verb);
+    });
+    let tell = (_current: boolean): void => undefined;
+    const confirm = () =>
+      new Promise<boolean>((resolve) => {
+        tell = resolve;
+      });
+    const times = { toTheDotMs: 200, afterTheDotMs: 200 };
+    const { outcome } = await sender(relay.port, { confirm, times }).send();
+    expect(outcome).toEqual({ verdict: 'released', reason: 'not_confirmed' });
+    tell(true);
+    await waitUntil(() => relay.open() === 0, { what: 'the end of the socket' });
+    expect(asked).not.toContain('MAIL');
   });
 });
 
@@ -456,14 +554,60 @@ describe('the relay', () => {
       relay.rest('relay_auth'),
     ]);
     expect(told).toEqual(['relay_auth 5000']);
-    expect(relay.capacity).toBe(1);
+    expect(relay.capacity).toBe(0);
     now += 5_000;
+    expect(relay.capacity).toBe(1);
     await relay.rest('relay_auth');
     now += 10_000;
     await relay.rest('relay_auth');
+    expect(relay.capacity).toBe(0);
     expect(told.slice(1)).toEqual(['relay_auth 10000', 'relay_auth 20000']);
     relay.works();
     expect(relay.capacity).toBe(10);
+  });
+
+  test('rests all the same when that could not be stored, and the next fault stores it', async () => {
+    let now = 1_000;
+    const told: number[] = [];
+    const relay = new Relay({
+      connections: 10,
+      pause: async (_reason, pauseMs) => {
+        told.push(pauseMs);
+        if (told.length === 1) throw new Error('the database is away');
+      },
+      monotonic: () => now,
+    });
+    await expect(relay.rest('relay_auth')).rejects.toThrow('away');
+    expect(relay.capacity).toBe(0);
+    now += 1_000;
+    await Promise.all([relay.rest('relay_auth'), relay.rest('relay_auth')]);
+    expect(told).toEqual([5_000, 4_000]);
+  });
+
+  test('that has rested wakes whoever waits to send', async () => {
+    let now = 1_000;
+    let wakes = 0;
+    vi.useFakeTimers();
+    try {
+      const relay = new Relay({
+        connections: 10,
+        pause: async () => undefined,
+        monotonic: () => now,
+        onRested: () => {
+          wakes += relay.capacity;
+        },
+      });
+      await relay.rest('relay_auth');
+      now += 5_010;
+      await vi.advanceTimersByTimeAsync(5_010);
+      expect(wakes).toBe(1);
+      await relay.rest('relay_auth');
+      relay.works();
+      await vi.advanceTimersByTimeAsync(60_000);
+      expect(wakes).toBe(1);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   test('is given mails no faster than its rate', async () => {

@@ -4,12 +4,11 @@ import {
   type EmailMessage,
   toStorableText,
 } from '@ghost/contract';
-import type { Transporter } from 'nodemailer';
 
 import { classifySmtpReply, type SmtpVerdict } from '../rules/classify-smtp-reply.js';
 import type { Relay } from './relay.js';
 import type { Sent } from './sent.js';
-import { sendOverSmtp, type SmtpResult, type SmtpTimes, SMTP_TIMES } from './smtp-session.js';
+import { sendOverSmtp, type SmtpResult, type SmtpSession } from './smtp-session.js';
 
 /** A reply is hostile text of any length. */
 const MAX_REPLY_CHARS = 500;
@@ -21,14 +20,10 @@ export interface EmailDelivery {
   message: EmailMessage;
 }
 
-export interface EmailSenderOptions {
-  transport: Transporter;
+export interface EmailSenderOptions extends SmtpSession {
   relay: Relay;
-  /** Whether the lease is still current: access may have been lost since the claim. */
-  confirm: () => Promise<boolean>;
   /** Waits for its turn under the relay's rate. */
   turn?: ((stop: AbortSignal) => Promise<void>) | undefined;
-  times?: SmtpTimes;
   now: () => number;
 }
 
@@ -54,14 +49,10 @@ export async function sendEmail(
   }
   await options.turn?.(stop);
   if (stop.aborted) return { outcome: { verdict: 'released', reason: String(stop.reason) } };
-  if (!(await options.confirm())) {
-    return { outcome: { verdict: 'released', reason: 'no_longer_current' } };
-  }
-  const times = options.times ?? SMTP_TIMES;
-  let result = await sendOverSmtp(options.transport, message, id, stop, times);
+  let result = await sendOverSmtp(message, id, options, stop);
   // The relay had closed an idle connection and got nothing of the mail: no try was made.
   if (result.kind === 'fault' && result.untouched && !stop.aborted) {
-    result = await sendOverSmtp(options.transport, message, id, stop, times);
+    result = await sendOverSmtp(message, id, options, stop);
   }
   return sentFrom(result, message, facts(), options.relay);
 }

@@ -2,6 +2,8 @@ import { relayPauseMs } from '../rules/relay-pause.js';
 
 /** Mails go out again only so many at once while it is not known whether the relay works. */
 const PROBES = 1;
+/** A timer may fire a little before the clock that it is compared with has come so far. */
+const TIMER_EARLY_MS = 5;
 
 export interface RelayOptions {
   /** Connections, and so mails at once, while all is well. */
@@ -9,6 +11,8 @@ export interface RelayOptions {
   pause: (reason: string, pauseMs: number) => Promise<void>;
   /** Monotonic clock in milliseconds. */
   monotonic: () => number;
+  /** A rest is over: there is room for a probe again. */
+  onRested?: () => void;
 }
 
 /** What this process knows of the SMTP relay: its faults are nobody's job's, so it rests instead. */
@@ -16,14 +20,18 @@ export class Relay {
   readonly #options: RelayOptions;
   #failures = 0;
   #restsUntil = 0;
+  /** Whether the other workers were told of this rest. */
+  #stored = true;
+  #rested: NodeJS.Timeout | undefined;
 
   constructor(options: RelayOptions) {
     this.#options = options;
   }
 
-  /** How many mails may be in hand: one probe after a fault, until it gets through. */
+  /** How many mails may be in hand: none while it rests, then one probe until it gets through. */
   get capacity(): number {
-    return this.#failures === 0 ? this.#options.connections : PROBES;
+    if (this.#failures === 0) return this.#options.connections;
+    return this.#options.monotonic() < this.#restsUntil ? 0 : PROBES;
   }
 
   /** The pause that a fault now means. */
@@ -32,18 +40,35 @@ export class Relay {
     return leftMs > 0 ? leftMs : relayPauseMs(this.#failures + 1);
   }
 
-  /** Notes a fault; the faults of one batch are one. */
+  /** Notes a fault; the faults of one batch are one. What could not be stored is at the next fault. */
   async rest(reason: string): Promise<void> {
-    const now = this.#options.monotonic();
-    if (now < this.#restsUntil) return;
-    this.#failures += 1;
-    const pauseMs = relayPauseMs(this.#failures);
-    this.#restsUntil = now + pauseMs;
-    await this.#options.pause(reason, pauseMs);
+    const { monotonic, pause } = this.#options;
+    const now = monotonic();
+    if (now >= this.#restsUntil) this.#begin(now);
+    if (this.#stored) return;
+    this.#stored = true;
+    try {
+      await pause(reason, Math.round(this.#restsUntil - now));
+    } catch (error) {
+      this.#stored = false;
+      throw error;
+    }
   }
 
   works(): void {
     this.#failures = 0;
     this.#restsUntil = 0;
+    this.#stored = true;
+    clearTimeout(this.#rested);
+  }
+
+  #begin(now: number): void {
+    this.#failures += 1;
+    const pauseMs = relayPauseMs(this.#failures);
+    this.#restsUntil = now + pauseMs;
+    this.#stored = false;
+    clearTimeout(this.#rested);
+    this.#rested = setTimeout(() => this.#options.onRested?.(), pauseMs + TIMER_EARLY_MS);
+    this.#rested.unref();
   }
 }

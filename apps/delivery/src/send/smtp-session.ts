@@ -4,6 +4,7 @@ import type { EmailMessage } from '@ghost/contract';
 import type { SendMailOptions, Transporter } from 'nodemailer';
 
 import type { SmtpFault, SmtpStage } from '../rules/classify-smtp-reply.js';
+import { beforeMailFrom } from './before-mail-from.js';
 import { mailOptions } from './mail-options.js';
 
 /** RFC 5321 §4.5.3.2.6: the relay may take so long after the final dot. */
@@ -27,13 +28,18 @@ export type SmtpResult =
       /** The connection was lost before a byte of the mail went out: the same mail may go again at once. */
       untouched: boolean;
     }
-  /** Broken off by us before the final dot: the relay has no mail. */
+  /** Broken off by us before the final dot, or no longer current: the relay has no mail. */
   | { kind: 'stopped'; reason: string };
 
 /** How far a mail came; nodemailer tells of a lost connection, not of when. */
 interface Progress {
-  /** Made just before MAIL FROM. */
+  confirm: () => Promise<boolean>;
+  /** Made once the connection can be used. */
   stream?: Readable;
+  /** The question right before MAIL FROM: `unknown` when it could not be answered. */
+  current?: 'asked' | 'yes' | 'no' | 'unknown';
+  /** Why it could not. */
+  fault?: unknown;
 }
 
 /** By the signal of a mail: the one object of ours that nodemailer hands on as it is. */
@@ -47,23 +53,47 @@ export function trackProgress(transport: Transporter): void {
     if (progress && message) {
       const create = message.createReadStream.bind(message);
       message.createReadStream = (options) => {
-        progress.stream = create(options);
-        return progress.stream;
+        const stream = create(options);
+        progress.stream = stream;
+        beforeMailFrom(stream, () => askIfCurrent(progress));
+        return stream;
       };
     }
     done();
   });
 }
 
-/** Hands one mail to the relay and tells what came of it, within our own deadline in every stage. */
+async function askIfCurrent(progress: Progress): Promise<boolean> {
+  progress.current = 'asked';
+  try {
+    const current = await progress.confirm();
+    progress.current = current ? 'yes' : 'no';
+    return current;
+  } catch (error) {
+    progress.current = 'unknown';
+    progress.fault = error;
+    throw error;
+  }
+}
+
+export interface SmtpSession {
+  transport: Transporter;
+  /** Asked right before MAIL FROM, each time: whether the mail may still go. */
+  confirm: () => Promise<boolean>;
+  times?: SmtpTimes;
+}
+
+/**
+ * Hands one mail to the relay and tells what came of it, within our own deadline in every stage.
+ * @throws what `confirm` throws, and faults of ours
+ */
 export async function sendOverSmtp(
-  transport: Transporter,
   message: EmailMessage,
   jobId: string,
+  { transport, confirm, times = SMTP_TIMES }: SmtpSession,
   stop: AbortSignal,
-  times: SmtpTimes = SMTP_TIMES,
 ): Promise<SmtpResult> {
-  const progress: Progress = {};
+  const progress: Progress = { confirm };
   const cut = new AbortController();
   const deadline = startDeadline(progress, cut, times);
   const onStop = () => cut.abort('stop');
@@ -75,6 +105,8 @@ export async function sendOverSmtp(
     const sent: { response?: string | undefined } = await transport.sendMail(options);
     return { kind: 'accepted', response: sent.response ?? '' };
   } catch (error) {
+    if (progress.current === 'no') return { kind: 'stopped', reason: 'no_longer_current' };
+    if (progress.current === 'unknown') throw progress.fault;
     if (cut.signal.aborted) return whenCut(cut.signal, progress, stop);
     const fault = readFault(error, progress);
     if (!fault) throw error;
@@ -106,6 +138,10 @@ function startDeadline(
 
 function whenCut(cut: AbortSignal, progress: Progress, stop: AbortSignal): SmtpResult {
   const stage = stageOf(progress, undefined, undefined);
+  // It was we who kept the relay waiting.
+  if (cut.reason === 'deadline' && progress.current === 'asked') {
+    return { kind: 'stopped', reason: 'not_confirmed' };
+  }
   if (cut.reason === 'stop' && stage !== 'message') {
     return { kind: 'stopped', reason: String(stop.reason) };
   }
@@ -157,8 +193,8 @@ function stageOf(
   command: string | undefined,
   code: string | undefined,
 ): SmtpStage {
-  const { stream } = progress;
-  if (!stream) return 'setup';
+  const { stream, current } = progress;
+  if (!stream || current !== 'yes') return 'setup';
   if (command === 'MAIL FROM') return 'mail_from';
   if (command === 'RCPT TO') return 'rcpt_to';
   if (command === 'DATA') return code === 'EMESSAGE' ? 'message' : 'data';

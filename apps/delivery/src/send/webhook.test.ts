@@ -739,6 +739,30 @@ describe('work that we break off', () => {
     await waitUntil(() => target.open() === 0, { what: 'the end of the socket' });
   });
 
+  test.each([
+    [200, { verdict: 'delivered' }],
+    [503, { verdict: 'retry', reason: 'unavailable' }],
+  ])('after a complete head of %i is judged by it', async (status, expected) => {
+    let answered = (): void => undefined;
+    const headSent = new Promise<void>((resolve) => {
+      answered = resolve;
+    });
+    const target = await rawServer((socket) => {
+      socket.once('data', () => {
+        socket.write(`HTTP/1.1 ${status} X\r\ncontent-length: 1000\r\n\r\nok`, () => answered());
+      });
+    });
+    const stop = new AbortController();
+    const sending = sender().send(`http://127.0.0.1:${target.port}/`, { stop: stop.signal });
+    await headSent;
+    // The loop reads in the turn after the write what loopback has by then.
+    for (let turn = 0; turn < 10; turn += 1) await new Promise((done) => setImmediate(done));
+    stop.abort('shutdown');
+    const { outcome } = await sending;
+    expect(outcome).toMatchObject({ ...expected, facts: { status, bodyExcerpt: 'ok' } });
+    await waitUntil(() => target.open() === 0, { what: 'the end of the socket' });
+  });
+
   test('that had not begun makes no connection', async () => {
     const target = await rawServer(() => undefined);
     const { outcome } = await sender().send(`http://127.0.0.1:${target.port}/`, {

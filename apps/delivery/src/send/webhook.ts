@@ -166,7 +166,10 @@ function outcomeOf(
 ): Sent {
   switch (ended.kind) {
     case 'stopped':
-      return { outcome: { verdict: 'released', reason: ended.reason } };
+      // A complete head is an answer, whatever its body would have done.
+      return progress.head
+        ? { outcome: answered(progress, facts, nowMs) }
+        : { outcome: { verdict: 'released', reason: ended.reason } };
     case 'forbidden':
       return forbidden(ended, facts);
     case 'answered':

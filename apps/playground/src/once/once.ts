@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool } from '@ghost/db';
 import { explainEvent, progressOfEvents } from '@ghost/operations';
 
+import { type Choices, findChoices } from './choices.js';
 import { loadComments } from './comments.js';
 import type { ReadyRepository } from '../demo/demo-data.js';
 import { numberIn } from '../demo/demo-data.js';
@@ -17,6 +18,7 @@ import type { Witness } from '../catchers/witness.js';
 const LOOK_EVERY_MS = 200;
 /** So often a comment goes to the private repository, whose readers are others. */
 const PRIVATE_EVERY = 5;
+const NO_CHOICES: Choices = new Map();
 
 export interface OnceOptions {
   playground: Playground;
@@ -43,13 +45,23 @@ export async function runOnce(options: OnceOptions): Promise<OnceResult> {
   progress.end();
   const result: OnceResult = { rows: [], faults: [], posted: posted.length, seconds: 0 };
   const contents = await findContents(playground.pool, posted);
+  const choices = await findChoices(
+    playground.pool,
+    posted.map((one) => one.eventId),
+  );
   for (const one of posted) {
     const explained = await explainEvent(playground.pool, one.eventId);
     if (!explained) {
       result.faults.push(`${one.name}: its event is not in the outbox`);
       continue;
     }
-    const verdict = verifyEvent(one, explained, contents, options.witness, playground.catchesMails);
+    const verdict = verifyEvent(one, {
+      explained,
+      contents,
+      choices: choices.get(one.eventId) ?? NO_CHOICES,
+      witness: options.witness,
+      catchesMails: playground.catchesMails,
+    });
     result.rows.push(...verdict.rows);
     result.faults.push(...verdict.faults);
   }

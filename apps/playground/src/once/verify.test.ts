@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 
 import type { CaughtMail } from '../catchers/mail-catcher.js';
 import type { CaughtWebhook } from '../catchers/receiver.js';
+import type { Choices } from './choices.js';
 import { type Posted, type StoredContent, verifyEvent } from './verify.js';
 
 const AT = new Date('2026-01-01T00:00:00Z');
@@ -133,6 +134,22 @@ const caughtMail = (change: Partial<CaughtMail> = {}): CaughtMail => ({
   ...change,
 });
 
+const NO_CHOICES: Choices = new Map();
+const BRIAN_MUTED: Choices = new Map([['brian', ['muted']]]);
+const BRIAN_IGNORES: Choices = new Map([['brian', ['ignored']]]);
+const BRIAN_CHOSE_BOTH: Choices = new Map([['brian', ['ignored', 'muted']]]);
+const skipOf = (login: string, reason: string) => ({
+  target: login,
+  targetKind: 'account' as const,
+  targetId: 2,
+  reason,
+});
+/** What the database says after Brian used the link of a mail. */
+const BRIAN_LEFT_OUT = {
+  deliveries: [WEBHOOK],
+  skips: [...EVENT.skips, skipOf('brian', 'muted')],
+};
+
 const CAME = {
   webhooks: [caughtWebhook({ answered: 500 }), caughtWebhook()],
   mails: [caughtMail()],
@@ -143,6 +160,7 @@ function faults(
     event?: Partial<ExplainedEvent>;
     posted?: Partial<Posted>;
     caughtMails?: boolean;
+    choices?: Choices;
   } & Partial<typeof CAME> = {},
 ): string[] {
   return judge(change).faults;
@@ -152,13 +170,16 @@ function judge(change: Parameters<typeof faults>[0] = {}) {
   const { webhooks, mails } = { ...CAME, ...change };
   return verifyEvent(
     { ...POSTED, ...change.posted },
-    { ...EVENT, ...change.event },
-    CONTENTS,
     {
-      mailsOf: (id) => mails.filter((mail) => mail.jobId === id),
-      webhooksOf: (id) => webhooks.filter((webhook) => webhook.deliveryId === id),
+      explained: { ...EVENT, ...change.event },
+      contents: CONTENTS,
+      choices: change.choices ?? NO_CHOICES,
+      witness: {
+        mailsOf: (id) => mails.filter((mail) => mail.jobId === id),
+        webhooksOf: (id) => webhooks.filter((webhook) => webhook.deliveryId === id),
+      },
+      catchesMails: change.caughtMails ?? true,
     },
-    change.caughtMails ?? true,
   );
 }
 
@@ -183,6 +204,37 @@ describe('verifyEvent', () => {
       'no record of who was left out',
       { event: { skips: [] } },
       /left out for ada[\s\S]*left out for 8/u,
+    ],
+    [
+      'a person left out as muted who did not mute the thread',
+      { event: BRIAN_LEFT_OUT },
+      /no mail for brian[\s\S]*left out too many, for brian/u,
+    ],
+    [
+      'a person left out for another reason than the one that is true',
+      { event: BRIAN_LEFT_OUT, choices: BRIAN_IGNORES },
+      /no mail for brian/u,
+    ],
+    [
+      'a person left out for a reason that nobody can choose',
+      {
+        event: { ...BRIAN_LEFT_OUT, skips: [...EVENT.skips, skipOf('brian', 'no_access')] },
+        choices: BRIAN_MUTED,
+      },
+      /no mail for brian/u,
+    ],
+    [
+      'a person who muted the thread, has no mail and no record of it',
+      { event: { deliveries: [WEBHOOK] }, choices: BRIAN_MUTED },
+      /no mail for brian/u,
+    ],
+    [
+      'a mail to a person whom the record leaves out',
+      {
+        event: { skips: BRIAN_LEFT_OUT.skips },
+        choices: BRIAN_MUTED,
+      },
+      /a mail too many, for brian/u,
     ],
     ['a mail twice', { event: { deliveries: [WEBHOOK, MAIL, MAIL] } }, /mail more than once/u],
     [
@@ -249,6 +301,20 @@ describe('verifyEvent', () => {
     expect(found.join('\n')).toMatch(message);
     expect(found.every((fault) => fault.startsWith('comment 1: '))).toBe(true);
   });
+
+  test.each(['muted', 'ignored'] as const)(
+    'asks for no mail to a person who chose so (%s) and is recorded as left out',
+    (reason) => {
+      const verdict = judge({
+        event: { ...BRIAN_LEFT_OUT, skips: [...EVENT.skips, skipOf('brian', reason)] },
+        choices: BRIAN_CHOSE_BOTH,
+      });
+      expect(verdict.faults).toEqual([]);
+      expect(verdict.rows).toContainEqual(
+        expect.objectContaining({ target: 'brian', status: `skipped (${reason})`, ok: true }),
+      );
+    },
+  );
 
   test('asks for no caught mail where mails go to another relay', () => {
     const verdict = judge({ mails: [], caughtMails: false });

@@ -1,10 +1,11 @@
 import { type EmailMessage, joinMail, mailContent, mailOwn } from '@ghost/contract';
-import type { ExplainedDelivery, ExplainedEvent } from '@ghost/operations';
+import type { ExplainedDelivery, ExplainedEvent, SkippedTarget } from '@ghost/operations';
 
 import { checkReply } from '../catchers/mail-check.js';
 import type { CaughtMail } from '../catchers/mail-catcher.js';
 import type { CaughtWebhook } from '../catchers/receiver.js';
 import type { Witness } from '../catchers/witness.js';
+import type { Choices } from './choices.js';
 
 /** What was posted, and who must hear of it: decided from the demo, not from what fan-out did. */
 export interface Posted {
@@ -45,14 +46,23 @@ export interface Verdict {
   faults: string[];
 }
 
+/** What the database says of an event, and what came. */
+export interface Evidence {
+  explained: ExplainedEvent;
+  /** By the id of the job. */
+  contents: ReadonlyMap<string, StoredContent>;
+  choices: Choices;
+  witness: Pick<Witness, 'mailsOf' | 'webhooksOf'>;
+  /** Whether mails come to the witness at all. */
+  catchesMails: boolean;
+}
+
 /** Compares what should have been sent for an event with what the database says and what came. */
 export function verifyEvent(
-  posted: Posted,
-  explained: ExplainedEvent,
-  contents: ReadonlyMap<string, StoredContent>,
-  witness: Pick<Witness, 'mailsOf' | 'webhooksOf'>,
-  catchesMails: boolean,
+  planned: Posted,
+  { explained, contents, choices, witness, catchesMails }: Evidence,
 ): Verdict {
+  const posted = withChoices(planned, explained, choices);
   const verdict: Verdict = { rows: [], faults: [] };
   const fault = (text: string) => verdict.faults.push(`${posted.name}: ${text}`);
   for (const consumer of explained.consumers) {
@@ -81,6 +91,27 @@ export function verifyEvent(
     });
   }
   return verdict;
+}
+
+/** A reader whose recorded skip is their own choice, and true, is expected to be left out. */
+function withChoices(posted: Posted, { skips }: ExplainedEvent, choices: Choices): Posted {
+  const chose = new Set(
+    skips
+      .filter((skip) => skip.targetKind === 'account' && isChoice(choices, skip))
+      .map((skip) => skip.target),
+  );
+  return {
+    ...posted,
+    readers: posted.readers.filter((login) => !chose.has(login)),
+    skippedAccounts: [
+      ...posted.skippedAccounts,
+      ...posted.readers.filter((login) => chose.has(login)),
+    ],
+  };
+}
+
+function isChoice(choices: Choices, { target, reason }: SkippedTarget): boolean {
+  return choices.get(target)?.some((chosen) => chosen === reason) ?? false;
 }
 
 function compareTargets(

@@ -19,7 +19,8 @@ export async function lockClaimedProgress(sql: Sql, claimed: ClaimedProgress): P
        SELECT FROM repository WHERE id = $4::bigint FOR SHARE
      )
      SELECT EXISTS (SELECT FROM held) AS held, (SELECT count(*) FROM shared) AS repositories,
-       set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)`,
+       set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
+       set_config('jit', 'off', true)`,
     [claimed.event.id, claimed.consumer, claimed.leaseNo, claimed.event.repositoryId],
   );
   return row?.held ?? false;

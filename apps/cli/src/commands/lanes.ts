@@ -1,0 +1,127 @@
+import type { Pool } from '@ghost/db';
+import { holdLane, type LaneChange, type LaneRow, listLanes, resumeLane } from '@ghost/operations';
+import { createPostgresQueue, type Queue } from '@ghost/queue';
+import { type Command, InvalidArgumentError } from 'commander';
+
+import { type Context, withPool } from '../context.js';
+import { type Column, formatTime, printJson, printList } from '../print.js';
+import { MAX_LISTED, readLimit } from '../read-limit.js';
+
+const DEFAULT_REASON = 'held by an operator';
+/** It is a column of a table. */
+const MAX_REASON_CHARACTERS = 200;
+
+interface ListOptions {
+  held?: boolean;
+  all?: boolean;
+  limit: number;
+  json?: boolean;
+}
+
+const COLUMNS: readonly Column<LaneRow>[] = [
+  { title: 'LANE', cell: (row) => row.lane },
+  { title: 'PENDING', cell: (row) => row.pending },
+  { title: 'IN FLIGHT', cell: (row) => row.inFlight },
+  { title: 'HELD SINCE', cell: (row) => formatTime(row.heldSince) },
+  { title: 'RESTS UNTIL', cell: (row) => formatTime(row.restingUntil) },
+  { title: 'NEXT DUE', cell: (row) => formatTime(row.nextDue) },
+  { title: 'WHY HELD', cell: (row) => row.heldReason },
+];
+
+export function addLaneCommands(program: Command, context: Context): void {
+  const lanes = program.command('lanes').description('destinations: a hook, a domain of mail');
+  lanes
+    .command('list')
+    .description('list lanes with pending jobs, held or resting ones; the held first')
+    .option('--held', 'only held ones')
+    .option('--all', 'also those where nothing waits')
+    .option('--limit <n>', `at most so many, up to ${MAX_LISTED}`, readLimit, 50)
+    .option('--json', 'print JSON')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  npx ghost lanes list\n  npx ghost lanes list --held --json',
+    )
+    .action(({ json, all = false, ...filter }: ListOptions) =>
+      withPool(context, async (pool) => {
+        const rows = await listLanes(pool, { ...filter, idle: all });
+        printList(context, rows, COLUMNS, { json, empty: 'No such lanes.' });
+      }),
+    );
+  addLaneChange(lanes, {
+    name: 'hold',
+    description: 'keep the jobs of lanes until someone resumes them (7 days at most)',
+    examples: ['hook:12 --reason "their maintenance"', 'mail:example.com'],
+  })
+    .option('--reason <text>', 'shown wherever the lane is', readReason, DEFAULT_REASON)
+    .action((given: string[], { json, reason }: { json?: boolean; reason: string }) =>
+      changeLanes(context, given, json, {
+        change: (pool, queue, lane) => holdLane(pool, queue, lane, reason),
+        done: (pending) => `is held: ${jobs(pending)} kept`,
+        failed: 'was not held',
+      }),
+    );
+  addLaneChange(lanes, {
+    name: 'resume',
+    description: 'end a hold: what was kept is sent; mend the cause first',
+    examples: ['hook:12', 'mail:example.com mail:example.com:bulk'],
+  }).action((given: string[], { json }: { json?: boolean }) =>
+    changeLanes(context, given, json, {
+      change: resumeLane,
+      done: (pending) => `is resumed: ${jobs(pending)} due`,
+      failed: 'was not resumed',
+    }),
+  );
+}
+
+function addLaneChange(
+  lanes: Command,
+  parts: { name: string; description: string; examples: readonly string[] },
+): Command {
+  const examples = parts.examples.map((one) => `  npx ghost lanes ${parts.name} ${one}`);
+  return lanes
+    .command(parts.name)
+    .description(parts.description)
+    .argument('<lane...>', 'hook:<id>, mail:<domain> or mail:<domain>:bulk')
+    .option('--json', 'print JSON')
+    .addHelpText('after', `\nExamples:\n${examples.join('\n')}`);
+}
+
+/** Changes lanes one by one; the command fails when one of them was refused. */
+function changeLanes(
+  context: Context,
+  given: readonly string[],
+  json: boolean | undefined,
+  verb: {
+    change: (pool: Pool, queue: Queue, lane: string) => Promise<LaneChange>;
+    done: (pending: number) => string;
+    failed: string;
+  },
+): Promise<void> {
+  return withPool(context, async (pool) => {
+    const queue = createPostgresQueue({ pool });
+    const changes: LaneChange[] = [];
+    // Domains are kept in lower case.
+    for (const lane of given) changes.push(await verb.change(pool, queue, lane.toLowerCase()));
+    if (json) printJson(context, changes);
+    for (const change of changes) {
+      if (change.result === 'refused') context.fail();
+      if (json) continue;
+      if (change.result === 'done')
+        context.print(`Lane ${change.lane} ${verb.done(change.pending)}.`);
+      else context.note(`Lane ${change.lane} ${verb.failed}: ${change.reason}.`);
+    }
+  });
+}
+
+function jobs(pending: number): string {
+  return pending === 1 ? '1 pending job is' : `${pending} pending jobs are`;
+}
+
+function readReason(text: string): string {
+  const reason = text.trim();
+  const length = [...reason].length;
+  if (length > 0 && length <= MAX_REASON_CHARACTERS && !/\p{Cc}/u.test(reason)) return reason;
+  throw new InvalidArgumentError(
+    `It must be one line of 1 to ${MAX_REASON_CHARACTERS} characters.`,
+  );
+}

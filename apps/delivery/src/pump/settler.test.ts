@@ -1,0 +1,88 @@
+import type { Settled, Settlement } from '@ghost/queue';
+import { pino } from 'pino';
+import { expect, test } from 'vitest';
+
+import { DatabaseState } from './database-state.js';
+import { Settler } from './settler.js';
+
+const coded = (code: string) => Object.assign(new Error('no'), { code });
+
+function settlement(id: string, bodyExcerpt = 'fine'): Settlement {
+  return {
+    id,
+    leaseNo: 1,
+    lane: 'hook:1',
+    version: 1,
+    outcome: 'delivered',
+    reason: null,
+    charged: true,
+    delayMs: 0,
+    attempt: { startedAt: '2026-11-29T12:00:00.000Z', bodyExcerpt },
+  };
+}
+
+/** A settler over statements that answer as a test says. */
+function settlerOf(settle: (settlements: readonly Settlement[]) => Promise<Settled[]>) {
+  const lines: Record<string, unknown>[] = [];
+  const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) });
+  const settler = new Settler({
+    queue: { settle, release: async () => 0, prepareHistory: async () => undefined },
+    database: new DatabaseState(log, () => performance.now()),
+    now: () => 0,
+    log,
+  });
+  return { settler, lines };
+}
+
+const settledAll = (settlements: readonly Settlement[]): Settled[] =>
+  settlements.map(({ id, leaseNo }) => ({ id, leaseNo, status: 'delivered' }));
+
+test('an outcome that is refused after an outage holds up nobody', async () => {
+  let tries = 0;
+  const { settler, lines } = settlerOf(async () => {
+    tries += 1;
+    throw coded(tries === 1 ? 'ECONNREFUSED' : '22021');
+  });
+  const settled = settler.settle(settlement('a'));
+  await expect(settled).resolves.toBeNull();
+  await settler.writable();
+  expect(lines.map(({ event }) => event)).toContain('delivery.settle_given_up');
+});
+
+test('one bad outcome among many is the only one that loses its texts', async () => {
+  const texts = new Map<string, string | undefined>();
+  const { settler } = settlerOf(async (settlements) => {
+    if (settlements.some(({ attempt }) => attempt?.bodyExcerpt === 'bad')) throw coded('22P05');
+    for (const { id, attempt } of settlements) texts.set(id, attempt?.bodyExcerpt);
+    return settledAll(settlements);
+  });
+  const ids = Array.from({ length: 9 }, (_, index) => String(index));
+  const settled = await Promise.all(
+    ids.map((id) => settler.settle(settlement(id, id === '4' ? 'bad' : 'fine'))),
+  );
+  expect(settled.every((one) => one?.status === 'delivered')).toBe(true);
+  expect(ids.filter((id) => texts.get(id) === undefined)).toEqual(['4']);
+});
+
+test('what our own code throws over one outcome is not tried for ever', async () => {
+  const { settler } = settlerOf(async (settlements) => {
+    if (settlements.some(({ id }) => id === 'odd')) throw new RangeError('Invalid time value');
+    return settledAll(settlements);
+  });
+  const [odd, fine] = await Promise.all([
+    settler.settle(settlement('odd')),
+    settler.settle(settlement('fine')),
+  ]);
+  expect({ odd, fine: fine?.status }).toEqual({ odd: null, fine: 'delivered' });
+});
+
+test('after its stop each outcome is tried once', async () => {
+  let tries = 0;
+  const { settler } = settlerOf(async () => {
+    tries += 1;
+    throw coded('ECONNREFUSED');
+  });
+  settler.stop();
+  await expect(settler.settle(settlement('a'))).resolves.toBeNull();
+  expect(tries).toBe(1);
+});
