@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { Agent, type IncomingMessage, request } from 'node:http';
 import { createServer } from 'node:net';
 
+import { StartError } from '@ghost/operations';
 import { readSettings } from '@ghost/settings';
 import { generateKeyEntry } from '@ghost/vault';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
@@ -12,7 +13,7 @@ import { databaseUrl, withClient } from '../../../test/support/test-server.js';
 import { waitUntil } from '../../../test/support/wait-until.js';
 import { createApi } from './create-api.js';
 import { NotifierService } from './notifier/notifier.service.js';
-import { ShutdownError, StartError } from './start-error.js';
+import { ShutdownError } from './shutdown-error.js';
 
 const KEYS = generateKeyEntry('k1');
 

@@ -3,6 +3,8 @@ import 'reflect-metadata';
 import type { AddressInfo } from 'node:net';
 
 import { createPool, type Pool } from '@ghost/db';
+import { checkDatabase, checkNewestSecrets, StartError } from '@ghost/operations';
+import { sqlOfPool } from '@ghost/queue';
 import { EXIT, type Settings } from '@ghost/settings';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
@@ -10,7 +12,6 @@ import { type Logger, pino } from 'pino';
 import { uuidv7 } from 'uuidv7';
 
 import { AppModule } from './app.module.js';
-import { checkDatabase, checkKeys } from './check-start.js';
 import { ErrorFilter, refuseInRouter } from './http/error-filter.js';
 import { acceptJsonOnly, MAX_BODY_BYTES } from './http/json-body.js';
 import { nestLogger } from './http/nest-logger.js';
@@ -18,7 +19,6 @@ import { observeRequests } from './http/observe-requests.js';
 import { ValidationPipe } from './http/validation-pipe.js';
 import { describeError } from './outbox/describe-error.js';
 import { createShutdown } from './shutdown.js';
-import { StartError } from './start-error.js';
 import { MetricsService } from './status/metrics.service.js';
 
 /** A request whose bytes trickle in is ended; a body of 1 MiB over a slow line fits. */
@@ -51,11 +51,11 @@ export interface RunningApi {
 export async function createApi(options: ApiOptions): Promise<RunningApi> {
   const { settings } = options;
   const logger = options.logger ?? pino({ level: settings.logLevel });
-  await checkDatabase(settings);
+  await checkDatabase(settings.databaseUrl);
   const pool = createApiPool(settings, logger);
   let app: NestFastifyApplication | undefined;
   try {
-    await checkKeys(pool, settings.keyRing);
+    await checkNewestSecrets(sqlOfPool(pool), settings.keyRing);
     app = await createApp(pool, logger, options);
     await listen(app, settings);
   } catch (error) {

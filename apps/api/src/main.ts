@@ -1,8 +1,9 @@
+import { StartError } from '@ghost/operations';
 import { readSettings, SettingsError, EXIT, type Settings } from '@ghost/settings';
 import { pino } from 'pino';
 
 import { createApi } from './create-api.js';
-import { ShutdownError, StartError } from './start-error.js';
+import { ShutdownError } from './shutdown-error.js';
 
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 

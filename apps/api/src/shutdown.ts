@@ -2,7 +2,7 @@ import type { Pool } from '@ghost/db';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { Logger } from 'pino';
 
-import { ShutdownError } from './start-error.js';
+import { ShutdownError } from './shutdown-error.js';
 
 /** Of the grace period: requests that are still open then are cut, so that the rest can end in order. */
 const REQUESTS_SHARE = 0.5;

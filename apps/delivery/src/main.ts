@@ -2,6 +2,7 @@ import { rootCertificates } from 'node:tls';
 
 import { JOB_VERSION, type JobKind } from '@ghost/contract';
 import { createPool, DELIVERY_CHANNEL, Listener } from '@ghost/db';
+import { checkDatabase, checkNewestSecrets, StartError } from '@ghost/operations';
 import { createPostgresQueue, type Queue, type Sql, sqlOfPool } from '@ghost/queue';
 import { EXIT, readSettings, type Settings, SettingsError } from '@ghost/settings';
 import { type Logger, pino } from 'pino';
@@ -23,10 +24,8 @@ import { trackProgress } from './send/smtp-session.js';
 import { createSuppressions } from './send/suppressions.js';
 import { createWebhookSender } from './send/webhook.js';
 import { shutDown } from './shutdown.js';
-import { checkDatabase, checkKeys } from './start/check-database.js';
 import { checkRelay } from './start/check-relay.js';
 import { smtpOptions } from './start/smtp-options.js';
-import { StartError } from './start/start-error.js';
 import { createMetrics, type Metrics } from './status/metrics.js';
 import { startStatusServer, type StatusServer } from './status/server.js';
 import { VERSION } from './version.js';
@@ -110,7 +109,7 @@ async function start(
     },
   });
   const core = makeCore(settings, log, closers, listener);
-  await checkKeys(core.sql, settings.keyRing);
+  await checkNewestSecrets(core.sql, settings.keyRing);
   let stopping = false;
   const status = await listen(core, { wake, listener, stopping: () => stopping });
   closers.unshift(() => listener.stop());

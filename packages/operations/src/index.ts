@@ -13,4 +13,6 @@ export * from './jobs.js';
 export * from './key-check.js';
 export * from './lanes.js';
 export * from './outbox.js';
+export * from './start-checks.js';
+export * from './start-error.js';
 export * from './status.js';

@@ -36,7 +36,7 @@ export async function checkKeys(pool: Pool, ring: KeyRing): Promise<KeyCheck> {
     );
     for (const row of rows) {
       check.secrets += 1;
-      const fault = faultOf(ring, row.hook_id, row.ciphertext);
+      const fault = faultOfSecret(ring, row.hook_id, row.ciphertext);
       if (!fault) continue;
       check.unreadable += 1;
       if (check.listed.length < MAX_LISTED) {
@@ -53,7 +53,12 @@ export async function checkKeys(pool: Pool, ring: KeyRing): Promise<KeyCheck> {
   }
 }
 
-function faultOf(ring: KeyRing, hookId: string, ciphertext: string): VaultError | null {
+/** Why a secret at rest does not open with a key ring; null when it does. */
+export function faultOfSecret(
+  ring: KeyRing,
+  hookId: string,
+  ciphertext: string,
+): VaultError | null {
   try {
     decrypt(ring, ciphertext, hookSecretContext(hookId));
     return null;

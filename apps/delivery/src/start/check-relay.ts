@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
+import { StartError } from '@ghost/operations';
 import { EXIT } from '@ghost/settings';
-
-import { StartError } from './start-error.js';
 
 /** A relay that starts at the same moment gets so long; then the start fails. */
 const REACHED_WITHIN_MS = 5_000;
