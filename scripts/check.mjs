@@ -22,6 +22,12 @@ const STEPS = [
     args: [installed('typescript/bin/tsc'), '-b', '--pretty', 'false'],
   },
   {
+    name: 'openapi',
+    what: 'apps/api/openapi.json is what the API serves',
+    args: ['scripts/openapi.mjs', '--check'],
+    hint: 'npm run openapi',
+  },
+  {
     name: 'lint',
     what: 'oxlint: rules and walls',
     args: [installed('oxlint/bin/oxlint'), '-c', 'oxlint.config.mjs', '--format', 'unix'],

@@ -2,7 +2,7 @@
 // `npm start`: checks Node, builds what changed, and runs the playground with the arguments given.
 
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -14,6 +14,11 @@ const tsc = path.join(root, 'node_modules/typescript/bin/tsc');
 const STARTED = ['apps/playground', 'apps/api', 'apps/delivery', 'apps/cli'];
 /** From the terminal Ctrl-C comes to npm and to us, and npm passes its own on to us at once. */
 const SAME_SIGNAL_WITHIN_MS = 500;
+/** Says who builds: two at once would start on each other's half-written files. */
+const BUILD_LOCK = path.join(root, 'node_modules/.ghost-build.lock');
+/** A lock without a pid is being written; after so long its writer must have died. */
+const UNSIGNED_AFTER_MS = 5000;
+const LOOK_AGAIN_MS = 100;
 
 checkNode();
 build();
@@ -35,11 +40,13 @@ function build() {
   if (!existsSync(tsc)) fail('The packages are not installed. Run `npm ci` first.');
   const start = performance.now();
   process.stderr.write('Building … ');
+  const unlock = lockBuild();
   // Only what runs: a type error in a test is no reason not to start.
   const built = spawnSync(process.execPath, [tsc, '-b', '--pretty', 'false', ...STARTED], {
     cwd: root,
     encoding: 'utf8',
   });
+  unlock();
   if (built.status === 0) {
     process.stderr.write(`${((performance.now() - start) / 1000).toFixed(1)} s\n`);
     return;
@@ -48,6 +55,48 @@ function build() {
   fail(
     `${built.stdout}${built.stderr}${built.error ?? ''}\nThe build failed: mend what it names and start again.`,
   );
+}
+
+/** Waits for the build of another start, then keeps others waiting. Returns what lets them go on. */
+function lockBuild() {
+  let told = false;
+  for (;;) {
+    try {
+      writeFileSync(BUILD_LOCK, String(process.pid), { flag: 'wx' });
+      return () => rmSync(BUILD_LOCK, { force: true });
+    } catch (error) {
+      // Where nothing can be written, nothing can be built either, and tsc says so.
+      if (error.code !== 'EEXIST') return () => undefined;
+    }
+    if (isAbandoned()) {
+      rmSync(BUILD_LOCK, { force: true });
+      continue;
+    }
+    if (!told) process.stderr.write('(after the build of another start) … ');
+    told = true;
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOOK_AGAIN_MS);
+  }
+}
+
+/** Whether the one who holds the build's lock is gone. */
+function isAbandoned() {
+  try {
+    const pid = Number(readFileSync(BUILD_LOCK, 'utf8'));
+    if (pid > 0) return !isAlive(pid);
+    return Date.now() - statSync(BUILD_LOCK).mtimeMs > UNSIGNED_AFTER_MS;
+  } catch {
+    // It was released meanwhile: the next try tells.
+    return false;
+  }
+}
+
+function isAlive(pid) {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error.code === 'EPERM';
+  }
 }
 
 function run(args) {

@@ -20,6 +20,8 @@ beforeEach(async () => {
   env = {
     DATABASE_URL: world.url,
     PORT: '0',
+    GHOST_PUBLIC_URL: 'https://ghost.example',
+    GHOST_RATE_LIMIT: '0',
     GHOST_SECRET_KEYS: `test:${randomBytes(32).toString('base64')}`,
     GHOST_MAIL_FROM: 'Ghost <noreply@ghost.example>',
   };

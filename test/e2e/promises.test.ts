@@ -18,7 +18,7 @@ async function receiver(...args: Parameters<typeof startReceiver>): Promise<Webh
 }
 
 async function repositoryOf(owner: ApiClient): Promise<void> {
-  await owner.expect(201, 'POST', '/user/repos', { name: 'demo' });
+  await owner.expect(201, 'POST', '/user/repos', { name: 'demo', private: false });
   await owner.expect(201, 'POST', '/repos/ada/demo/threads', { title: 'A thread', body: 'Start' });
 }
 

@@ -64,6 +64,7 @@ test.each(ENTRIES)(
     const env = {
       ...testEnvironment(`postgres://ghost:hunter2@127.0.0.1:${port}/ghost`),
       PORT: '0',
+      GHOST_PUBLIC_URL: 'https://ghost.example',
     };
     const { code, said } = await endOf(entry, env);
     expect(said).toContain(`127.0.0.1:${port}`);
@@ -86,6 +87,7 @@ test.each(ENTRIES)(
     const { code, said } = await endOf(entry, {
       ...testEnvironment(databaseUrl(url, name)),
       PORT: '0',
+      GHOST_PUBLIC_URL: 'https://ghost.example',
     });
     expect(said).toContain('npx ghost migrate');
     expect(code).toBe(78);
@@ -120,7 +122,7 @@ test.each(ENTRIES)(
 test('a process whose key ring cannot read the stored secrets says so and exits 78', async () => {
   const ghost = await startGhost();
   const ada = await ghost.person('ada');
-  await ada.expect(201, 'POST', '/user/repos', { name: 'demo' });
+  await ada.expect(201, 'POST', '/user/repos', { name: 'demo', private: false });
   await ada.expect(201, 'POST', '/repos/ada/demo/hooks', {
     config: { url: 'http://127.0.0.1:9/' },
   });
@@ -129,6 +131,7 @@ test('a process whose key ring cannot read the stored secrets says so and exits 
     const { code, said } = await endOf(entry, {
       ...ghost.env,
       PORT: '0',
+      GHOST_PUBLIC_URL: 'https://ghost.example',
       GHOST_SECRET_KEYS: other,
     });
     expect(said).toContain('GHOST_SECRET_KEYS');
@@ -149,7 +152,7 @@ test('delivery without a relay starts, says what to set, and keeps the mails', a
   });
   expect(delivery.lines().join('\n')).toContain('GHOST_SMTP_URL');
   const [ada, brian] = [await ghost.person('ada'), await ghost.person('brian')];
-  await ada.expect(201, 'POST', '/user/repos', { name: 'demo' });
+  await ada.expect(201, 'POST', '/user/repos', { name: 'demo', private: false });
   await brian.expect(200, 'PUT', '/repos/ada/demo/subscription', { subscribed: true });
   await ada.expect(201, 'POST', '/repos/ada/demo/threads', { title: 'A thread', body: 'Start' });
   const jobs = () =>
@@ -164,7 +167,7 @@ test('delivery without a relay starts, says what to set, and keeps the mails', a
 test('SIGTERM during work exits 0, charges nothing, and the work goes on elsewhere', async () => {
   const ghost = await startGhost({ GHOST_SHUTDOWN_GRACE_MS: '1000', GHOST_LEASE_MS: '60000' });
   const ada = await ghost.person('ada');
-  await ada.expect(201, 'POST', '/user/repos', { name: 'demo' });
+  await ada.expect(201, 'POST', '/user/repos', { name: 'demo', private: false });
   await ada.expect(201, 'POST', '/repos/ada/demo/threads', { title: 'A thread', body: 'Start' });
   let answer: 'hang' | number = 'hang';
   const endpoint = await startReceiver(() => answer);

@@ -198,6 +198,8 @@ async function start(stops: (() => Promise<unknown>)[]): Promise<World> {
     env: {
       DATABASE_URL: postgres.url,
       PORT: '0',
+      GHOST_PUBLIC_URL: 'https://ghost.example',
+      GHOST_RATE_LIMIT: '0',
       GHOST_SECRET_KEYS: `proof:${randomBytes(32).toString('base64')}`,
       GHOST_MAIL_FROM: 'Ghost <noreply@ghost.example>',
     },
@@ -213,9 +215,13 @@ async function start(stops: (() => Promise<unknown>)[]): Promise<World> {
 /** Two repositories with a thread each, and people who watch them. */
 async function fill(pool: Pool): Promise<void> {
   await pool.query(
-    `INSERT INTO account (login, name, email, email_verified_at)
-     SELECT 'reader-' || n, 'Reader ' || n, 'reader' || n || '@mail' || n % $2 || '.example', now()
-     FROM generate_series(1, $1::int) n`,
+    `WITH made AS (
+       INSERT INTO account (login, name)
+       SELECT 'reader-' || n, 'Reader ' || n FROM generate_series(1, $1::int) n
+       RETURNING id, split_part(login, '-', 2)::int AS n
+     )
+     INSERT INTO email_address (account_id, address, is_primary, verified_at)
+     SELECT id, 'reader' || n || '@mail' || n % $2 || '.example', true, now() FROM made`,
     [WATCHERS, MAIL_DOMAINS],
   );
   await pool.query(
@@ -226,6 +232,7 @@ async function fill(pool: Pool): Promise<void> {
     `INSERT INTO thread (repository_id, number, author_id, title, body)
      SELECT id, 1, owner_id, 'How many can follow one thread?', '' FROM repository`,
   );
+  await pool.query('INSERT INTO comment_counter (thread_id) SELECT id FROM thread');
   await pool.query(
     `INSERT INTO watch (repository_id, account_id)
      SELECT r.id, a.id FROM repository r, account a

@@ -90,7 +90,7 @@ async function prepare(pool: Pool, apiUrl: string, hookUrl: string): Promise<Api
   const author = await addAccount(pool, { login: 'ada', email: 'ada@readers.example' });
   const watcher = await addAccount(pool, { login: 'brian', email: 'brian@readers.example' });
   const ada = apiClient(apiUrl, author.token);
-  await ada.expect(201, 'POST', '/user/repos', { name: 'demo' });
+  await ada.expect(201, 'POST', '/user/repos', { name: 'demo', private: false });
   await ada.expect(201, 'POST', '/repos/ada/demo/threads', { title: 'An outage', body: 'Start' });
   const hook = { config: { url: hookUrl }, events: ['comment.created'] };
   await ada.expect(201, 'POST', '/repos/ada/demo/hooks', hook);

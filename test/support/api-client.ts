@@ -28,7 +28,13 @@ export function apiClient(base: string, token: string): ApiClient {
           timeout: ANSWER_WITHIN_MS,
           headers: {
             authorization: `Bearer ${token}`,
-            ...(payload === undefined ? {} : { 'content-type': 'application/json' }),
+            // Node gives a DELETE no length by itself.
+            ...(payload === undefined
+              ? {}
+              : {
+                  'content-type': 'application/json',
+                  'content-length': Buffer.byteLength(payload),
+                }),
           },
         },
         (response) => {

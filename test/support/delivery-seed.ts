@@ -103,7 +103,10 @@ export function keyRing(): KeyRing {
 async function makeRepository(pool: Pool): Promise<number> {
   const { rows } = await pool.query<{ id: string }>(
     `WITH owner AS (
-       INSERT INTO account (login, name, email) VALUES ('ghost', 'Ghost', 'ghost@ghost.example') RETURNING id
+       INSERT INTO account (login, name) VALUES ('ghost', 'Ghost') RETURNING id
+     ), address AS (
+       INSERT INTO email_address (account_id, address, is_primary, verified_at)
+       SELECT id, 'ghost@ghost.example', true, now() FROM owner
      )
      INSERT INTO repository (owner_id, name) SELECT id, 'core' FROM owner RETURNING id`,
   );

@@ -47,6 +47,8 @@ export interface Place {
   readonly ownerId: number;
   readonly repositoryId: number;
   readonly threadId: number;
+  /** A comment of the thread, of which {@link FanoutWorld.publishComment} tells. */
+  readonly commentId?: number;
 }
 
 export interface Progress {
@@ -125,8 +127,9 @@ export class FanoutWorld {
     this.#people += 1;
     const login = `person-${this.#people}`;
     return this.#insert(
-      `INSERT INTO account (login, name, email, email_verified_at)
-       VALUES ($1, $2, $3, CASE WHEN $4 THEN now() END) RETURNING id`,
+      `WITH made AS (INSERT INTO account (login, name) VALUES ($1, $2) RETURNING id)
+       INSERT INTO email_address (account_id, address, is_primary, verified_at)
+       SELECT id, $3, true, CASE WHEN $4 THEN now() END FROM made RETURNING account_id AS id`,
       [
         login,
         options.name ?? `Person ${this.#people}`,
@@ -136,7 +139,7 @@ export class FanoutWorld {
     );
   }
 
-  /** A repository with an owner and one thread, whose author the owner is; nobody follows it yet. */
+  /** A repository with an owner and one thread with a comment, both the owner's; nobody follows it yet. */
   async place(options: { private?: boolean } = {}): Promise<Place> {
     const ownerId = await this.account();
     const repositoryId = await this.#insert(
@@ -147,7 +150,14 @@ export class FanoutWorld {
       `INSERT INTO thread (repository_id, number, author_id, title, body) VALUES ($1, 1, $2, $3, '') RETURNING id`,
       [repositoryId, ownerId, 'A thread'],
     );
-    return { ownerId, repositoryId, threadId };
+    const commentId = await this.#insert(
+      `INSERT INTO comment (thread_id, number, author_id, body) VALUES ($1, 1, $2, 'Hello.') RETURNING id`,
+      [threadId, ownerId],
+    );
+    await this.pool.query('INSERT INTO comment_counter (thread_id, last) VALUES ($1, 1)', [
+      threadId,
+    ]);
+    return { ownerId, repositoryId, threadId, commentId };
   }
 
   async watch(place: Place, accountId: number, ignored = false): Promise<void> {
@@ -161,9 +171,12 @@ export class FanoutWorld {
   async watchers(place: Place, count: number, domains = 1): Promise<void> {
     await this.pool.query(
       `WITH made AS (
-         INSERT INTO account (login, name, email, email_verified_at)
-         SELECT 'watcher-' || $1 || '-' || n, 'Watcher ' || n, 'watcher' || n || '@mail' || n % $3::int || '.example', now()
-         FROM generate_series(1, $2::int) n RETURNING id
+         INSERT INTO account (login, name)
+         SELECT 'watcher-' || $1 || '-' || n, 'Watcher ' || n FROM generate_series(1, $2::int) n
+         RETURNING id, split_part(login, '-', 3)::int AS n
+       ), address AS (
+         INSERT INTO email_address (account_id, address, is_primary, verified_at)
+         SELECT id, 'watcher' || n || '@mail' || n % $3::int || '.example', true, now() FROM made
        )
        INSERT INTO watch (repository_id, account_id) SELECT $1::bigint, id FROM made`,
       [place.repositoryId, count, domains],
@@ -180,7 +193,7 @@ export class FanoutWorld {
   async takesPart(
     place: Place,
     accountId: number,
-    reason: 'author' | 'participant' | 'manual' = 'participant',
+    reason: 'author' | 'participant' | 'mention' | 'manual' = 'participant',
     muted = false,
   ): Promise<void> {
     await this.pool.query(
@@ -316,6 +329,7 @@ export function commentPayload(
   const at = '2026-01-02T03:04:05.000Z';
   const sender = { id: actorId, login: `person-${actorId}`, name: `Person ${actorId}` };
   const home = 'https://ghost.example/owner/place';
+  const { commentId = 1 } = place;
   return {
     sender,
     repository: {
@@ -337,9 +351,10 @@ export function commentPayload(
       created_at: at,
     },
     comment: {
-      id: 1,
+      id: commentId,
+      number: 1,
       body,
-      html_url: `${home}/threads/1#comment-1`,
+      html_url: `${home}/threads/1#comment-${commentId}`,
       user: sender,
       created_at: at,
       updated_at: at,

@@ -44,6 +44,8 @@ export function testEnvironment(databaseUrl: string, more: Readonly<Record<strin
     GHOST_MAIL_FROM: 'notifications@ghost.example',
     GHOST_SMTP_TLS: 'off',
     GHOST_ALLOW_CIDRS: '127.0.0.0/8',
+    GHOST_RATE_LIMIT: '0',
+    GHOST_RATE_LIMIT_ANONYMOUS: '0',
     ...more,
   };
 }

@@ -94,7 +94,7 @@ async function play(
 
   const author = await addAccount(pool, { login: 'ada', email: 'ada@readers.example' });
   const api = apiClient(victims.apiUrl, author.token);
-  await api.expect(201, 'POST', '/user/repos', { name: 'demo' });
+  await api.expect(201, 'POST', '/user/repos', { name: 'demo', private: false });
   for (const login of WATCHERS) {
     const watcher = await addAccount(pool, { login, email: `${login}@readers.example` });
     await apiClient(victims.apiUrl, watcher.token).expect(

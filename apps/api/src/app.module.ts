@@ -2,6 +2,7 @@ import { type DynamicModule, Module } from '@nestjs/common';
 
 import { AccountsModule } from './accounts/accounts.module.js';
 import { DatabaseModule, type Resources } from './database/database.module.js';
+import { DocumentModule } from './http/document.controller.js';
 import { HooksModule } from './hooks/hooks.module.js';
 import { OutboxModule } from './outbox/outbox.module.js';
 import { RepositoriesModule } from './repositories/repositories.module.js';
@@ -24,6 +25,7 @@ export class AppModule {
         OutboxModule,
         UnsubscribeModule,
         StatusModule,
+        DocumentModule,
       ],
     };
   }

@@ -29,6 +29,7 @@ async function failureOf(env: NodeJS.ProcessEnv): Promise<StartError> {
     {
       DATABASE_URL: database.url,
       PORT: '0',
+      GHOST_PUBLIC_URL: 'https://ghost.example',
       GHOST_SECRET_KEYS: KEYS,
       GHOST_MAIL_FROM: 'noreply@ghost.example',
       LOG_LEVEL: 'silent',

@@ -1,30 +1,15 @@
-import 'reflect-metadata';
-
 import type { AddressInfo } from 'node:net';
 
 import { createPool, type Pool } from '@ghost/db';
 import { checkDatabase, checkNewestSecrets, StartError } from '@ghost/operations';
 import { sqlOfPool } from '@ghost/queue';
 import { EXIT, type Settings } from '@ghost/settings';
-import { NestFactory } from '@nestjs/core';
-import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { type Logger, pino } from 'pino';
-import { uuidv7 } from 'uuidv7';
 
-import { AppModule } from './app.module.js';
-import { ErrorFilter, refuseInRouter } from './http/error-filter.js';
-import { acceptJsonOnly, MAX_BODY_BYTES } from './http/json-body.js';
-import { nestLogger } from './http/nest-logger.js';
-import { observeRequests } from './http/observe-requests.js';
-import { ValidationPipe } from './http/validation-pipe.js';
+import { createApp } from './create-app.js';
 import { describeError } from './outbox/describe-error.js';
 import { createShutdown } from './shutdown.js';
-import { MetricsService } from './status/metrics.service.js';
-
-/** A request whose bytes trickle in is ended; a body of 1 MiB over a slow line fits. */
-const REQUEST_TIMEOUT_MS = 60_000;
-const MAX_PATH_PART_CHARS = 300;
-const PROBE_ROUTES = ['healthz', 'readyz', 'metrics'];
 
 export interface ApiOptions {
   settings: Settings;
@@ -56,7 +41,12 @@ export async function createApi(options: ApiOptions): Promise<RunningApi> {
   let app: NestFastifyApplication | undefined;
   try {
     await checkNewestSecrets(sqlOfPool(pool), settings.keyRing);
-    app = await createApp(pool, logger, options);
+    app = await createApp({
+      settings,
+      logger,
+      pool,
+      ...(options.instrument === undefined ? {} : { instrument: options.instrument }),
+    });
     await listen(app, settings);
   } catch (error) {
     await app?.close();
@@ -79,38 +69,6 @@ function createApiPool(settings: Settings, logger: Logger): Pool {
         'An idle connection was cut',
       ),
   });
-}
-
-async function createApp(
-  pool: Pool,
-  logger: Logger,
-  { settings, instrument }: ApiOptions,
-): Promise<NestFastifyApplication> {
-  const adapter = new FastifyAdapter({
-    genReqId: () => uuidv7(),
-    requestIdHeader: false,
-    bodyLimit: MAX_BODY_BYTES,
-    frameworkErrors: refuseInRouter,
-    requestTimeout: REQUEST_TIMEOUT_MS,
-    routerOptions: { maxParamLength: MAX_PATH_PART_CHARS },
-  });
-  const app = await NestFactory.create<NestFastifyApplication>(
-    AppModule.over({ settings, logger, pool }),
-    adapter,
-    {
-      bodyParser: false,
-      abortOnError: false,
-      logger: nestLogger(logger),
-      ...(instrument === undefined ? {} : { instrument: { instanceDecorator: instrument } }),
-    },
-  );
-  const server = adapter.getInstance();
-  acceptJsonOnly(server);
-  observeRequests(server, logger, app.get(MetricsService));
-  app.setGlobalPrefix('api', { exclude: PROBE_ROUTES });
-  app.useGlobalPipes(new ValidationPipe());
-  app.useGlobalFilters(new ErrorFilter(logger));
-  return app;
 }
 
 async function listen(app: NestFastifyApplication, { host, port }: Settings): Promise<void> {

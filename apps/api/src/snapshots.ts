@@ -3,8 +3,12 @@ import type { EventPayload } from '@ghost/contract';
 type ThreadPayload = EventPayload<'thread.opened'>;
 export type ActorSnapshot = ThreadPayload['sender'];
 export type RepositorySnapshot = ThreadPayload['repository'];
-export type ThreadSnapshot = ThreadPayload['thread'];
-export type CommentSnapshot = EventPayload<'comment.created'>['comment'];
+/** With what every snapshot that is made now holds; those of older events lack it. */
+export type ThreadSnapshot = ThreadPayload['thread'] & {
+  updated_at: string;
+  closed_at: string | null;
+};
+export type CommentSnapshot = EventPayload<'comment.created'>['comment'] & { number: number };
 export type HookSnapshot = EventPayload<'ping'>['hook'];
 
 export interface ActorRow {
@@ -24,9 +28,12 @@ interface ThreadRow {
   body: string;
   state: 'open' | 'closed';
   createdAt: Date;
+  updatedAt: Date;
+  closedAt: Date | null;
 }
 interface CommentRow {
   id: number;
+  number: number;
   body: string;
   createdAt: Date;
   updatedAt: Date;
@@ -73,25 +80,41 @@ export function threadSnapshot(
     title: thread.title,
     body: thread.body,
     state: thread.state,
-    html_url: `${repository.html_url}/threads/${thread.number}`,
+    html_url: threadPage(repository, thread),
     user: actorSnapshot(author),
     created_at: thread.createdAt.toISOString(),
+    updated_at: thread.updatedAt.toISOString(),
+    closed_at: thread.closedAt?.toISOString() ?? null,
   };
 }
 
+/** The web page of a thread. */
+export function threadPage(repository: RepositorySnapshot, { number }: { number: number }): string {
+  return `${repository.html_url}/threads/${number}`;
+}
+
 export function commentSnapshot(
-  thread: ThreadSnapshot,
+  thread: Pick<ThreadSnapshot, 'html_url'>,
   comment: CommentRow,
   author: ActorRow,
 ): CommentSnapshot {
   return {
     id: comment.id,
+    number: comment.number,
     body: comment.body,
     html_url: `${thread.html_url}#comment-${comment.id}`,
     user: actorSnapshot(author),
     created_at: comment.createdAt.toISOString(),
     updated_at: comment.updatedAt.toISOString(),
   };
+}
+
+/** A text's snapshot with whom it mentions; left out when that is nobody. */
+export function withMentions<T extends { mentions?: ActorSnapshot[] | undefined }>(
+  snapshot: T,
+  people: readonly ActorRow[],
+): T {
+  return people.length === 0 ? snapshot : { ...snapshot, mentions: people.map(actorSnapshot) };
 }
 
 /** A secret is no part of it. */

@@ -1,13 +1,11 @@
-import { execFile } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
-
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 
 import { createDeliverySeed, type DeliverySeed } from '../../../test/support/delivery-seed.js';
+import { ghost } from '../../../test/support/ghost-cli.js';
 import { createTestDatabase, type TestDatabase } from '../../../test/support/test-database.js';
 
-// The binary that is shipped, as it was built; `npm test` builds first.
-const BINARY = fileURLToPath(new URL('../bin/ghost.js', import.meta.url));
+// Each command is a process of its own, half a second of an idle processor.
+vi.setConfig({ testTimeout: 60_000 });
 
 let database: TestDatabase;
 let seed: DeliverySeed;
@@ -21,16 +19,7 @@ afterEach(async () => {
   await database.drop();
 });
 
-function lanes(...args: string[]): Promise<{ code: number; out: string; err: string }> {
-  return new Promise((resolve) => {
-    execFile(
-      process.execPath,
-      [BINARY, 'lanes', ...args],
-      { env: { PATH: process.env['PATH'] ?? '', DATABASE_URL: database.url } },
-      (error, out, err) => resolve({ code: Number(error?.code ?? 0), out, err }),
-    );
-  });
-}
+const lanes = (...args: string[]) => ghost(['lanes', ...args], { DATABASE_URL: database.url });
 
 describe('ghost lanes', () => {
   test('holds a hook and lists it with its reason; resume makes its jobs due again', async () => {

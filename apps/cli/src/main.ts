@@ -1,10 +1,12 @@
 import { run } from './run.js';
 
 // `ghost jobs list | head` closes the pipe early: what is left to say has no reader.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code === 'EPIPE') process.exit(0);
-  throw error;
-});
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(process.exitCode);
+    throw error;
+  });
+}
 
 process.exitCode = await run(process.argv.slice(2), {
   env: process.env,

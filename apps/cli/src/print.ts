@@ -1,6 +1,10 @@
 import type { Context } from './context.js';
 
 const GAP = '  ';
+const MARK = /\p{M}/u;
+// The ranges of Unicode's EastAsianWidth.txt that are W or F and occur in names.
+const WIDE =
+  /[\u1100-\u115F\u2E80-\uA4CF\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60\uFFE0-\uFFE6]|\p{Emoji_Presentation}/u;
 
 export interface Column<Row> {
   title: string;
@@ -24,16 +28,25 @@ export function formatTable<Row>(columns: readonly Column<Row>[], rows: readonly
     .join('\n');
 }
 
+interface ListWords {
+  json?: boolean | undefined;
+  /** What is said of an empty list. */
+  empty: string;
+  /** How to get what comes after these rows, if anything does. */
+  more?: string | undefined;
+}
+
 /** Prints a list for a person, or as JSON for a program. */
 export function printList<Row>(
   context: Context,
   rows: readonly Row[],
   columns: readonly Column<Row>[],
-  { json = false, empty }: { json?: boolean | undefined; empty: string },
+  { json = false, empty, more }: ListWords,
 ): void {
   if (json) printJson(context, rows);
   else if (rows.length === 0) context.note(empty);
   else context.print(formatTable(columns, rows));
+  if (more !== undefined) context.note(`… ${rows.length} shown; ${more}`);
 }
 
 export function printJson(context: Context, value: unknown): void {
@@ -50,6 +63,10 @@ function oneLine(text: string): string {
   return text.replaceAll(/[\p{Cc}\u2028\u2029]+/gu, ' ');
 }
 
+/** Columns of the terminal: letters of East Asia and emoji take two, marks on a letter none. */
 function width(text: string | undefined): number {
-  return text === undefined ? 0 : [...text].length;
+  let columns = 0;
+  for (const character of text ?? '')
+    columns += MARK.test(character) ? 0 : WIDE.test(character) ? 2 : 1;
+  return columns;
 }

@@ -3,20 +3,26 @@ import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 
 import { addAccountCommands } from './commands/account.js';
+import { addAuditCommands } from './commands/audit.js';
 import { addEventCommands } from './commands/event.js';
 import { addJobCommands } from './commands/jobs.js';
 import { addKeyCommands } from './commands/keys.js';
 import { addLaneCommands } from './commands/lanes.js';
 import { addMigrate } from './commands/migrate.js';
 import { addOutboxCommands } from './commands/outbox.js';
+import { addRepoCommands } from './commands/repo.js';
 import { addSettings } from './commands/settings.js';
 import { addStatus } from './commands/status.js';
+import { addTokenCommands } from './commands/token.js';
 import type { Context } from './context.js';
 
 const EPILOGUE = `
 Examples:
   npx ghost migrate                          make or update the tables
   npx ghost account add ada --email ada@example.com --admin
+  npx ghost token add ada --scope repo --expires 90d
+  npx ghost repo list --owner ada            how many watch it, its threads and hooks
+  npx ghost audit list --repo ada/demo       who changed who may do what
   npx ghost status                           how much waits where
   npx ghost outbox list                      events that fan-out could not handle
   npx ghost event show <id>                  who got it, who did not and why
@@ -44,6 +50,9 @@ export function createProgram(context: Context): Command {
     });
   addMigrate(program, context);
   addAccountCommands(program, context);
+  addTokenCommands(program, context);
+  addRepoCommands(program, context);
+  addAuditCommands(program, context);
   addOutboxCommands(program, context);
   addEventCommands(program, context);
   addJobCommands(program, context);

@@ -3,6 +3,7 @@ import { CommanderError } from 'commander';
 
 import type { Context } from './context.js';
 import { explainError } from './explain-error.js';
+import { inert } from './inert.js';
 import { createProgram } from './program.js';
 
 /**
@@ -17,6 +18,8 @@ export async function run(
   let exitCode = 0;
   const context: Context = {
     ...outside,
+    print: (text) => outside.print(inert(text)),
+    note: (text) => outside.note(inert(text)),
     fail: () => {
       exitCode = EXIT.failed;
     },

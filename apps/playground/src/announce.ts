@@ -2,9 +2,12 @@ import path from 'node:path';
 
 import { describeDatabase } from '@ghost/operations';
 
+import { HOOK_PATHS } from './demo/demo-data.js';
 import { OWNER, PEOPLE } from './demo/demo-people.js';
 import type { CaughtMail } from './catchers/mail-catcher.js';
-import type { CaughtWebhook } from './catchers/receiver.js';
+import { ANSWERS, REDIRECT_PATH, SLOW_MS } from './catchers/answers.js';
+import type { CaughtWebhook } from './catchers/inspect-webhook.js';
+import { inert } from './inert.js';
 import type { Playground } from './start/start-playground.js';
 
 const SHOWN_SUBJECT = 60;
@@ -12,10 +15,10 @@ const SHOWN_SUBJECT = 60;
 /** Where to look, and the one command that sets everything going. */
 export function describePlayground(playground: Playground): string {
   const { demo, apiUrl } = playground;
+  const receiver = playground.receiver.url;
   const repository = demo.repositories[0];
   if (!repository) throw new Error('The demo has no repository.');
   const shown = (file: string) => path.relative(process.cwd(), file) || file;
-  const readers = repository.watchers.filter((login) => login !== OWNER);
   const mails = playground.catchesMails
     ? `${shown(playground.mailsFolder)}/*.eml (caught, sent to nobody)`
     : 'go to the relay of GHOST_SMTP_URL';
@@ -25,17 +28,24 @@ export function describePlayground(playground: Playground): string {
     '',
     `  API        ${apiUrl}/api   (${apiUrl}/metrics)`,
     `  Delivery   ${playground.deliveryUrl}/metrics`,
-    `  Receiver   ${playground.receiver.url} verifies each webhook and fails every third one once`,
+    `  Receiver   ${receiver} verifies each webhook and fails every third one once`,
     `  Mails      ${mails}`,
     `  Database   ${playground.embedded ? playground.databaseUrl : describeDatabase(playground.databaseUrl)}`,
     `  Logs       ${shown(playground.logsFolder)}/`,
     `  Accounts   ${PEOPLE.map((person) => person.login).join(', ')}; tokens in ${shown(playground.demoFile)}`,
     '',
-    `Post a comment as ${OWNER}; it becomes ${readers.length} mails and a webhook:`,
+    `Post a comment as ${OWNER}; it becomes a mail to everyone else who watches, and a webhook:`,
     '',
     `  curl -X POST ${apiUrl}/api/repos/${OWNER}/${repository.name}/threads/${repository.thread}/comments \\`,
     `    -H 'authorization: Bearer ${demo.tokenOf(OWNER)}' -H 'content-type: application/json' \\`,
     `    -d '{"body":"Hello from curl :wave:"}'`,
+    '',
+    `Tell the receiver what to answer (${ANSWERS.join(', ')}), all hooks or one; see what each does; read the mails:`,
+    '',
+    `  curl -X PUT ${receiver}/answer -d 410`,
+    `  curl -X PUT ${receiver}/answer${HOOK_PATHS[0]} -d hang`,
+    `  curl ${receiver}/answer`,
+    `  curl ${receiver}/mails`,
     '',
     'What leaves shows below. Ctrl-C stops everything.',
     '',
@@ -48,7 +58,9 @@ export function mailLine(mail: CaughtMail): string {
     mail.subject.length > SHOWN_SUBJECT
       ? `${mail.subject.slice(0, SHOWN_SUBJECT - 1)}…`
       : mail.subject;
-  return `${clock(mail.at)}  mail     ${mail.envelopeTo}  ${JSON.stringify(subject)}  ${verdict}  ${path.basename(mail.file)}`;
+  return inert(
+    `${clock(mail.at)}  mail     ${mail.envelopeTo}  ${JSON.stringify(subject)}  ${verdict}  ${path.basename(mail.file)}`,
+  );
 }
 
 export function webhookLine(webhook: CaughtWebhook): string {
@@ -58,14 +70,33 @@ export function webhookLine(webhook: CaughtWebhook): string {
       ? 'both signatures ok'
       : `SIGNATURES: standard ${standard}, ghost ${ghost}`;
   const others = webhook.problems.filter((problem) => !problem.includes(' signature: '));
-  const answer =
-    webhook.answered === 500 ? '500 on purpose: it comes again' : String(webhook.answered);
-  return [
-    `${clock(webhook.at)}  webhook  hook ${webhook.hookId}  ${webhook.event}  attempt ${webhook.attempt}`,
-    signatures,
-    ...others,
-    `answered ${answer}`,
-  ].join('  ');
+  return inert(
+    [
+      `${clock(webhook.at)}  webhook  hook ${webhook.hookId}  ${webhook.event}  attempt ${webhook.attempt}`,
+      signatures,
+      ...others,
+      answered(webhook),
+    ].join('  '),
+  );
+}
+
+function answered({ told, answered: status }: CaughtWebhook): string {
+  switch (told) {
+    case 'scripted':
+      return `answered ${status}${status === 500 ? ' on purpose: it comes again' : ''}`;
+    case 'hang':
+      return 'not answered, as told';
+    case 'slow':
+      return `answered ${status} after ${SLOW_MS / 1000} s, as told`;
+    case '302':
+      return `answered ${status} to ${REDIRECT_PATH}, as told`;
+    case '200':
+    case '410':
+    case '500':
+      return `answered ${status}, as told`;
+    default:
+      return told satisfies never;
+  }
 }
 
 function clock(at: Date): string {

@@ -2,6 +2,7 @@ import { EXIT, SettingsError } from '@ghost/settings';
 
 import { ChildDiedError, describeEnd } from './processes/children.js';
 import { PlaygroundError } from './playground-error.js';
+import type { PostgresStartFailure } from './embedded/postgres-start-error.js';
 import { PostgresStartError } from './postgres.js';
 
 export interface Failure {
@@ -12,6 +13,10 @@ export interface Failure {
 
 const SHOWN_LINES = 8;
 const DEEPEST_CAUSE = 5;
+const HELPED_BY_RESET = new Set<PostgresStartFailure>([
+  'data-folder-foreign',
+  'stopped-while-starting',
+]);
 const START_EMPTY = 'To start with an empty database: npm start -- --reset';
 
 /** What to say and to exit with for whatever went wrong. */
@@ -21,7 +26,7 @@ export function explainFailure(error: unknown): Failure {
   }
   if (error instanceof SettingsError) return { exitCode: error.exitCode, message: error.message };
   if (error instanceof PostgresStartError) {
-    const way = error.reason === 'stopped-while-starting' ? `\n${START_EMPTY}` : '';
+    const way = HELPED_BY_RESET.has(error.reason) ? `\n${START_EMPTY}` : '';
     return { exitCode: EXIT.unavailable, message: `${error.message}${way}` };
   }
   if (error instanceof ChildDiedError) return explainDeath(error);

@@ -1,4 +1,4 @@
-import { mkdir, readdir, rm } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -9,19 +9,21 @@ import type { Child } from './processes/children.js';
 import { explainFailure } from './explain-failure.js';
 import { createHalt, type Halt, haltOnSignals } from './processes/halt.js';
 import { type Lock, LockHeldError, takeLock } from './processes/lock.js';
+import { inert } from './inert.js';
 import { runOnce } from './once/once.js';
 import { HELP, type Options, readOptions } from './options.js';
 import { PlaygroundError } from './playground-error.js';
-import { createProgress } from './once/progress.js';
+import { createProgress } from './progress.js';
+import { LOCK_FILE, resetFolder } from './reset.js';
 import { formatReport } from './once/report.js';
 import { startPlayground } from './start/start-playground.js';
+import { createTeller } from './start/teller.js';
 import { createStopStack } from './processes/stop-stack.js';
 import { createWitness, type Observer, type Witness } from './catchers/witness.js';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
-const LOCK_FILE = 'playground.lock';
 
-const say = (line: string) => void process.stdout.write(`${line}\n`);
+const { say, step } = createTeller(process.stdout);
 const complain = (line: string) => void process.stderr.write(`${line}\n`);
 
 /** The composition root: arguments and environment in, an exit code out. */
@@ -45,7 +47,7 @@ async function main(): Promise<number> {
     }
     lock = await lockFolder(options);
     if (options.reset) await reset(options.folder);
-    return await run(options, halt, children);
+    return await run(options, halt, children, lock);
   } catch (error) {
     const failure = explainFailure(error);
     complain(failure.message);
@@ -56,16 +58,25 @@ async function main(): Promise<number> {
   }
 }
 
-async function lockFolder(options: Options): Promise<Lock> {
-  await mkdir(options.folder, { recursive: true });
+async function lockFolder({ folder }: Options): Promise<Lock> {
   try {
-    return await takeLock(path.join(options.folder, LOCK_FILE));
-  } catch (error) {
-    if (!(error instanceof LockHeldError)) throw error;
+    await mkdir(folder, { recursive: true });
+  } catch (cause) {
     throw new PlaygroundError(
       EXIT.failed,
-      `A playground already runs on ${options.folder} (process ${error.pid}). ` +
-        `Stop it (Ctrl-C where it runs, or: kill ${error.pid}), or use another folder: npm start -- --dir FOLDER`,
+      `Could not make the folder ${folder}. Choose one that you may write to: npm start -- --dir FOLDER`,
+      { cause },
+    );
+  }
+  try {
+    return await takeLock(path.join(folder, LOCK_FILE));
+  } catch (error) {
+    if (!(error instanceof LockHeldError)) throw error;
+    const { pid, url } = error.owner;
+    throw new PlaygroundError(
+      EXIT.failed,
+      `A playground already runs on ${folder} (process ${pid}${url === undefined ? ', still starting' : `, ${url}`}). ` +
+        `Stop it (Ctrl-C where it runs, or: kill ${pid}), or use another folder: npm start -- --dir FOLDER`,
       { cause: error },
     );
   }
@@ -73,13 +84,12 @@ async function lockFolder(options: Options): Promise<Lock> {
 
 /** The lock says that nobody runs; it stays. */
 async function reset(folder: string): Promise<void> {
-  for (const name of await readdir(folder)) {
-    if (name !== LOCK_FILE) await rm(path.join(folder, name), { recursive: true, force: true });
-  }
-  say(`Removed what ${folder} held.`);
+  const { removed, left } = await step(`Removing what ${folder} holds`, () => resetFolder(folder));
+  say(removed.length > 0 ? `Removed: ${removed.join(', ')}` : 'There was nothing to remove.');
+  if (left.length > 0) say(`Left, as the playground did not make it: ${inert(left.join(', '))}`);
 }
 
-async function run(options: Options, halt: Halt, children: Child[]): Promise<number> {
+async function run(options: Options, halt: Halt, children: Child[], lock: Lock): Promise<number> {
   const stack = createStopStack((name) => {
     if (name !== 'connections') say(`Stopping: ${name}`);
   });
@@ -95,9 +105,10 @@ async function run(options: Options, halt: Halt, children: Child[]): Promise<num
       halt,
       stack,
       observer,
-      say,
+      step,
       onChild: (child) => children.push(child),
     });
+    await lock.tell(playground.apiUrl);
     if (options.once) {
       exitCode = await once(options, halt, playground, witness);
     } else {

@@ -72,6 +72,19 @@ async function unsubscribeLink(address: string, repository: string): Promise<str
   throw new Error(`No mail of ${repository} to ${address} has a link.`);
 }
 
+/** The person's choices are gone with it. */
+async function clearFolder(): Promise<void> {
+  await rm(folder, { recursive: true, force: true });
+  await mkdir(folder);
+}
+
+/** The first address in what was printed that fits. */
+function printed(playground: RunningProcess, pattern: RegExp): string {
+  const found = pattern.exec(text(playground));
+  if (!found?.[1]) throw new Error(`Nothing printed fits ${String(pattern)}:\n${text(playground)}`);
+  return found[1];
+}
+
 const text = (playground: RunningProcess) => playground.lines().join('\n');
 const ended = async (playground: RunningProcess) => (await playground.exited).code;
 
@@ -95,18 +108,94 @@ describe('npm start', () => {
   );
 
   test(
-    '--once goes on with what a person chose: who used the link of a mail is shown as left out',
+    '--once goes on with what people chose: who muted, ignores, watches no more or anew, over restarts',
     async () => {
       const link = await unsubscribeLink('brian@example.test', 'private-plans');
       const running = await startAndWait();
       const api = /http:\/\/127\.0\.0\.1:\d+(?=\/api\/repos)/u.exec(text(running))?.[0] ?? '';
       const left = await fetch(api + new URL(link).pathname, { method: 'POST' });
       expect(left.status).toBe(200);
+      const { tokens } = JSON.parse(await readFile(path.join(folder, 'demo.json'), 'utf8')) as {
+        tokens: Record<string, string>;
+      };
+      const choose = async (login: string, method: string, wish?: object) => {
+        const answer = await fetch(`${api}/api/repos/ada/demo/subscription`, {
+          method,
+          headers: {
+            authorization: `Bearer ${tokens[login]}`,
+            ...(wish === undefined ? {} : { 'content-type': 'application/json' }),
+          },
+          ...(wish === undefined ? {} : { body: JSON.stringify(wish) }),
+        });
+        expect(answer.ok, `${login}: ${answer.status}`).toBe(true);
+      };
+      await choose('brian', 'PUT', { ignored: true });
+      await choose('chika', 'DELETE');
+      await choose('emeka', 'PUT', { subscribed: true });
       expect((await running.stop('SIGTERM')).code).toBe(0);
 
       const playground = await start(['--once', '--comments', '5']);
       expect(await ended(playground), text(playground)).toBe(0);
       expect(text(playground)).toMatch(/ brian +skipped \(muted\)$/mu);
+      expect(text(playground)).toMatch(/ brian +skipped \(ignored\)$/mu);
+      expect(text(playground)).toMatch(/emeka@example\.test> +delivered/u);
+      expect(text(playground)).not.toMatch(/^thread.*chika/mu);
+      expect(text(playground)).not.toContain('chika@example.test');
+      await clearFolder();
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    'its curl lines tell the receiver what to answer and list the mails; one that hangs does not keep it from stopping',
+    async () => {
+      const playground = await startAndWait();
+      const receiver = printed(playground, /curl -X PUT (http:\S+)\/answer -d 410/u);
+      const [, url = '', authorization = ''] =
+        /curl -X POST (\S+) [^']*'authorization: (Bearer \S+)' /u.exec(
+          text(playground).replaceAll(/\\\n/gu, ''),
+        ) ?? [];
+      const told = await fetch(`${receiver}/answer/hooks/all-events`, {
+        method: 'PUT',
+        body: 'hang',
+      });
+      expect(await told.text()).toMatch(/^\/hooks\/all-events: hang \(never answers; .* 10 s/u);
+      const posted = await fetch(url, {
+        method: 'POST',
+        headers: { authorization, 'content-type': 'application/json' },
+        body: '{"body":"hang on"}',
+      });
+      expect(posted.status).toBe(201);
+      await playground.waitForLine(/ webhook .*comment\.created .*not answered, as told/u);
+
+      await playground.waitForLine(/ mail +brian@example\.test +"Re: /u);
+      const list = await (await fetch(`${receiver}/mails`)).text();
+      const line = list.split('\n').findLast((one) => one.includes('brian@example.test')) ?? '';
+      const mail = await (await fetch(`${receiver}/mails/${line.split('  ').at(-1)}`)).text();
+      expect(mail).toContain('hang on');
+
+      expect((await playground.stop('SIGINT')).code).toBe(0);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    'of two at the very same instant one runs, the other says so and exits with 1',
+    async () => {
+      const both = await Promise.all([start(), start()]);
+      const first = await Promise.race(both.map((one) => one.exited.then(() => one)));
+      const other = both.find((one) => one !== first);
+      expect(await ended(first)).toBe(1);
+      expect(text(first)).toContain(
+        `already runs on ${folder} (process ${other?.pid}, still starting)`,
+      );
+      await other?.waitForLine(RUNS, TIMEOUT_MS);
+      const third = await start();
+      expect(await ended(third)).toBe(1);
+      expect(text(third)).toMatch(
+        new RegExp(`\\(process ${other?.pid}, http://127\\.0\\.0\\.1:\\d+\\)`, 'u'),
+      );
+      expect((await other?.stop('SIGTERM'))?.code).toBe(0);
     },
     TIMEOUT_MS,
   );
@@ -137,7 +226,9 @@ describe('npm start', () => {
 
       const second = await start();
       expect(await ended(second)).toBe(1);
-      expect(text(second)).toContain(`already runs on ${folder} (process ${playground.pid})`);
+      expect(text(second)).toContain(
+        `already runs on ${folder} (process ${playground.pid}, http://`,
+      );
       expect(text(second)).toContain(`kill ${playground.pid}`);
 
       const children = descendants(playground.pid);
@@ -266,6 +357,15 @@ describe('what is wrong is said in one message, with the exit code of its kind, 
         expect(result.code).toBe(69);
         expect(result.text).toContain(`Data: ${path.join(broken, 'postgres')}`);
         expect(result.text).toContain('npm start -- --reset');
+        // Half-made, damaged and of another version.
+        await mkdir(path.join(broken, 'postgres.new', 'base'), { recursive: true });
+        await writeFile(path.join(broken, 'demo.json'), '{"tok');
+        await writeFile(path.join(broken, 'keys'), '');
+        await writeFile(path.join(broken, 'notes.txt'), 'mine');
+        const anew = await start(['--dir', broken, '--reset', '--once', '--comments', '1']);
+        expect(await ended(anew), text(anew)).toBe(0);
+        expect(text(anew)).toMatch(/^Left, as the playground did not make it: notes\.txt$/mu);
+        expect(text(anew)).toMatch(/^Making the data of Postgres .*…$/mu);
       } finally {
         await rm(broken, { recursive: true, force: true });
       }

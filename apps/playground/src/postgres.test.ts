@@ -135,7 +135,7 @@ describe('startPostgres', () => {
   test('does not touch a folder with other things in it', async () => {
     await mkdir(dataDir);
     await writeFile(path.join(dataDir, 'letter.txt'), 'dear');
-    await expect(start()).rejects.toMatchObject({ reason: 'data-folder-unusable' });
+    await expect(start()).rejects.toMatchObject({ reason: 'data-folder-foreign' });
     expect(await readFile(path.join(dataDir, 'letter.txt'), 'utf8')).toBe('dear');
   });
 

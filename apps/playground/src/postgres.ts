@@ -29,6 +29,9 @@ const QUIT_WITHIN_MS = 5_000;
 /** Somebody else may take a free port between our look and Postgres' bind. */
 const PORT_TRIES = 5;
 
+/** Making the data (the first start only), or starting on it. */
+export type PostgresPart = 'data' | 'server';
+
 export interface StartPostgresOptions {
   /** Made at the first start; `<dataDir>.lock` beside it says who runs on it. */
   readonly dataDir: string;
@@ -38,6 +41,8 @@ export interface StartPostgresOptions {
   readonly log?: (line: string) => void;
   /** Server settings, such as `{ fsync: 'off' }`. Without any, Postgres is durable. */
   readonly settings?: Readonly<Record<string, string>>;
+  /** Called around each part that takes a while. */
+  readonly during?: <T>(part: PostgresPart, work: () => Promise<T>) => Promise<T>;
   /** Tests choose; otherwise the first that works here. */
   readonly launcher?: LauncherKind;
 }
@@ -76,8 +81,13 @@ export async function startPostgres(options: StartPostgresOptions): Promise<Runn
   try {
     await sweepLeftovers(dataDir, lock.ownerDied);
     launcher = await chooseLauncher(root, options.launcher);
-    await prepareData(launcher, dataDir, options.settings?.['fsync'] === 'off');
-    const server = await startServer(launcher, dataDir, options);
+    const during = options.during ?? ((_part, work) => work());
+    await prepareData(launcher, dataDir, {
+      unsafe: options.settings?.['fsync'] === 'off',
+      during: (work) => during('data', work),
+    });
+    const chosen = launcher;
+    const server = await during('server', () => startServer(chosen, dataDir, options));
     return running(server, dataDir, async () => {
       await launcher?.dispose();
       await lock.release();

@@ -99,3 +99,53 @@ test('an event keeps the fields that this version does not know', () => {
   const payload = { repository, sender: actor, member: actor, newer: true };
   expect(EVENT_SCHEMAS['member.added'].parse(payload)).toEqual(payload);
 });
+
+describe('an event of a comment', () => {
+  const actor = { id: 1, login: 'ada', name: 'Ada' };
+  const at = '2026-01-02T03:04:05.000Z';
+  const payload = {
+    repository: {
+      id: 1,
+      owner: 'ada',
+      name: 'demo',
+      full_name: 'ada/demo',
+      private: false,
+      html_url: 'x',
+    },
+    sender: actor,
+    thread: {
+      id: 2,
+      number: 1,
+      title: 'A thread',
+      body: '',
+      state: 'open',
+      html_url: 'x',
+      user: actor,
+      created_at: at,
+    },
+    comment: { id: 3, body: 'Hi @ada', html_url: 'x', user: actor, created_at: at, updated_at: at },
+  };
+  const schema = EVENT_SCHEMAS['comment.created'];
+
+  test('may lack what earlier events lacked', () => {
+    expect(schema.parse(payload)).toEqual(payload);
+  });
+
+  test('holds its number, its mentions and the times of its thread', () => {
+    const full = {
+      ...payload,
+      thread: { ...payload.thread, updated_at: at, closed_at: null },
+      comment: { ...payload.comment, number: 7, mentions: [actor] },
+    };
+    expect(schema.parse(full)).toEqual(full);
+  });
+
+  test.each([
+    ['a number that is none', { number: 0 }],
+    ['a mention that is a login alone', { mentions: ['ada'] }],
+    ['mentions of nobody', { mentions: null }],
+  ])('has not %s', (_name, wrong) => {
+    const comment = { ...payload.comment, ...wrong };
+    expect(schema.safeParse({ ...payload, comment }).success).toBe(false);
+  });
+});

@@ -24,15 +24,23 @@ const thread = z.looseObject({
   state: z.enum(['open', 'closed']),
   html_url: z.string(),
   user: actor,
+  /** Whom the text mentions and who may read it. */
+  mentions: z.array(actor).optional(),
   created_at: time,
+  updated_at: time.optional(),
+  closed_at: time.nullish(),
 });
 const comment = z.looseObject({
   id,
+  /** Within its thread, from 1. */
+  number: id.optional(),
   body: z.string(),
   html_url: z.string(),
   user: actor,
   created_at: time,
   updated_at: time,
+  /** Whom the text mentions and who may read it. */
+  mentions: z.array(actor).optional(),
 });
 const hook = z.looseObject({
   id,
@@ -59,8 +67,12 @@ export const EVENT_SCHEMAS = {
   'hook.disabled': z.looseObject({ repository, hook, reason: z.string() }),
   'address.added': z.looseObject({
     account: actor,
+    /** Of the row: an address that was removed and added again is another. */
+    address_id: id,
     address: z.string(),
     verification_url: z.string(),
+    /** When the link stops working. */
+    expires_at: time,
   }),
 } as const;
 

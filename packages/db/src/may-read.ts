@@ -3,21 +3,29 @@ import { and, eq, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import type { Transaction } from './pool.js';
 import { member, repository } from './schema.js';
 
+/** What an account may do in a repository; each includes those before it. */
+export const PERMISSIONS = ['none', 'read', 'write', 'admin'] as const;
+export type Permission = (typeof PERMISSIONS)[number];
+
 /**
- * Who may read a repository, for whole audiences: its owner, its members, and anybody where it is
- * public. For a statement that has `schema.repository` among its tables; `accountId` is a column or an
- * expression of the account's id. The API's `permissionOf` says the same of one person; a test
- * compares the two.
+ * What an account may do in `schema.repository`, for a statement that has it among its tables. The rule
+ * is the SQL function `repository_permission`, for routes and for whole audiences alike. `accountId` is a
+ * column or an expression of the account's id; null is somebody without an account.
  */
+export function permissionSql(accountId: SQLWrapper): SQL<Permission> {
+  return sql<Permission>`repository_permission(${repository.ownerId}, ${repository.private}, (
+    select ${member.permission} from ${member}
+    where ${member.repositoryId} = ${repository.id} and ${member.accountId} = ${accountId}), ${accountId})`;
+}
+
+/** Whether {@link permissionSql} is at least "read". */
 export function mayReadSql(accountId: SQLWrapper): SQL<boolean> {
-  return sql<boolean>`(not ${repository.private} or ${repository.ownerId} = ${accountId} or exists (
-    select from ${member}
-    where ${member.repositoryId} = ${repository.id} and ${member.accountId} = ${accountId}))`;
+  return sql<boolean>`(${permissionSql(accountId)} <> 'none')`;
 }
 
 /**
  * Whether an account may read a repository now, and until this transaction ends: its row is locked
- * FOR SHARE, and whoever takes access away locks it FOR UPDATE first.
+ * FOR SHARE, and whoever takes access away locks it FOR NO KEY UPDATE or stronger first.
  */
 export async function mayStillRead(
   tx: Transaction,
@@ -33,6 +41,6 @@ export async function mayStillRead(
   const found = await tx
     .select({ id: repository.id })
     .from(repository)
-    .where(and(eq(repository.id, repositoryId), mayReadSql(sql`${accountId}`)));
+    .where(and(eq(repository.id, repositoryId), mayReadSql(sql`${accountId}::bigint`)));
   return found.length === 1;
 }

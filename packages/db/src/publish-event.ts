@@ -2,6 +2,7 @@ import {
   CONSUMERS,
   EVENT_SCHEMAS,
   EVENT_VERSION,
+  type EventPayload,
   type NewEvent,
   toStorableJson,
 } from '@ghost/contract';
@@ -39,8 +40,8 @@ export async function publishEvent(tx: Transaction, event: NewEvent): Promise<st
   );
   await tx.execute(sql`
     WITH event AS (
-      INSERT INTO outbox_event (id, type, version, repository_id, payload)
-      VALUES (${id}, ${event.type}, ${EVENT_VERSION}, ${event.repositoryId}, ${toStorableJson(event.payload)}::jsonb)
+      INSERT INTO outbox_event (id, type, version, repository_id, comment_id, payload)
+      VALUES (${id}, ${event.type}, ${EVENT_VERSION}, ${event.repositoryId}, ${commentIdOf(event)}, ${toStorableJson(event.payload)}::jsonb)
       RETURNING id
     ), progress AS (
       INSERT INTO outbox_progress (event_id, consumer)
@@ -48,4 +49,8 @@ export async function publishEvent(tx: Transaction, event: NewEvent): Promise<st
     )
     SELECT pg_notify(${OUTBOX_CHANNEL}, '') FROM event`);
   return id;
+}
+
+function commentIdOf({ payload }: NewEvent): number | null {
+  return 'comment' in payload ? (payload as EventPayload<'comment.created'>).comment.id : null;
 }

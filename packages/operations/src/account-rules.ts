@@ -1,14 +1,19 @@
+import { API_SCOPES } from '@ghost/db';
+
 // The bounds of RFC 5321, 4.5.3.1: a local part of 64 octets, a path of 256 with its angle brackets.
 const MAX_LOCAL_PART = 64;
 const MAX_ADDRESS = 254;
 const MAX_LABEL = 63;
 const MAX_NAME_CHARACTERS = 255;
+const MAX_TOKEN_LABEL_CHARACTERS = 100;
 // The form that the table's CHECK holds, as GitHub's logins.
 const LOGIN = /^[A-Za-z0-9][A-Za-z0-9-]{0,38}$/u;
 // RFC 5322 dot-atom: quoted local parts exist on paper and break relays.
 const LOCAL_PART = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/u;
 const LABEL = /^[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?$/u;
 const CONTROL = /\p{Cc}/u;
+// Line and paragraph separators are line ends to some programs.
+const LINE_END = /[\p{Cc}\p{Zl}\p{Zp}]/u;
 
 /** @returns what is wrong with a login, or null */
 export function checkLogin(login: string): string | null {
@@ -45,5 +50,35 @@ export function checkName(name: string): string | null {
   // It becomes a mail header: a line break would end it.
   if (CONTROL.test(name)) return 'The name has control characters, such as a line break.';
   if (!name.isWellFormed()) return 'The name is no valid Unicode text.';
+  return null;
+}
+
+/** @returns what is wrong with a token's label, or null */
+export function checkLabel(label: string): string | null {
+  if (label.trim() === '') return 'The label is empty: say what the token is for.';
+  if ([...label].length > MAX_TOKEN_LABEL_CHARACTERS) {
+    return `The label is too long: at most ${MAX_TOKEN_LABEL_CHARACTERS} characters.`;
+  }
+  if (LINE_END.test(label)) return 'The label has a line break or another control character.';
+  if (!label.isWellFormed()) return 'The label is no valid Unicode text.';
+  return null;
+}
+
+/** @returns what is wrong with the scopes of a token, or null */
+export function checkScopes(scopes: readonly string[]): string | null {
+  const known: readonly string[] = API_SCOPES;
+  const choice = `Choose from ${API_SCOPES.join(', ')}.`;
+  if (scopes.length === 0) return `A token needs a scope at least. ${choice}`;
+  const unknown = scopes.find((scope) => !known.includes(scope));
+  if (unknown !== undefined) return `There is no scope ${JSON.stringify(unknown)}. ${choice}`;
+  if (new Set(scopes).size < scopes.length) return 'A scope is named twice.';
+  return null;
+}
+
+/** @returns what is wrong with the time at which a token ends (null: never), or null */
+export function checkExpiry(expiresAt: Date | null, now: Date): string | null {
+  if (expiresAt === null) return null;
+  if (Number.isNaN(expiresAt.getTime())) return 'The end is no time.';
+  if (expiresAt <= now) return `The end ${expiresAt.toISOString()} is not in the future.`;
   return null;
 }

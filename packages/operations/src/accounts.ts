@@ -1,28 +1,23 @@
-import type { Pool } from '@ghost/db';
-import { databaseErrorCode } from '@ghost/db';
+import {
+  API_SCOPES,
+  type ApiScope,
+  databaseErrorCode,
+  inTransaction,
+  type Pool,
+  type Transaction,
+} from '@ghost/db';
+import { sqlOf } from '@ghost/queue';
 
+import { AccountError, refuse } from './account-error.js';
+import { checkEmail, checkLogin, checkName, checkScopes } from './account-rules.js';
 import { createToken, hashToken } from './api-token.js';
-import { checkEmail, checkLogin, checkName } from './account-rules.js';
+import { recordAccessChange } from './audit.js';
+import { insertToken } from './tokens.js';
 
 const UNIQUE_VIOLATION = '23505';
-
-export type AccountProblem =
-  | 'bad_login'
-  | 'bad_email'
-  | 'bad_name'
-  | 'login_taken'
-  | 'unknown_login';
-
-/** Why an account was not made or changed; the message is for the person who typed it. */
-export class AccountError extends Error {
-  override readonly name = 'AccountError';
-  readonly problem: AccountProblem;
-
-  constructor(problem: AccountProblem, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.problem = problem;
-  }
-}
+const FIRST_TOKEN_LABEL = 'first token';
+const DEFAULT_LIMIT = 50;
+const MAX_LIMIT = 1000;
 
 export interface NewAccount {
   login: string;
@@ -31,6 +26,8 @@ export interface NewAccount {
   /** Shown to people; the login by default. */
   name?: string;
   admin?: boolean;
+  /** Of its first token; all by default. */
+  scopes?: readonly ApiScope[];
 }
 
 export interface AddedAccount {
@@ -41,26 +38,17 @@ export interface AddedAccount {
 }
 
 /**
- * Makes an account with a verified address and a first API token, both or neither.
+ * Makes an account with a verified address, a first API token and the audit's line: all or nothing.
  * @throws AccountError when a field is malformed or the login is taken (logins differ without case)
  */
 export async function addAccount(pool: Pool, account: NewAccount): Promise<AddedAccount> {
-  const login = account.login;
-  const name = account.name ?? login;
+  const { login, name = login, scopes = API_SCOPES } = account;
   refuse('bad_login', checkLogin(login));
   refuse('bad_email', checkEmail(account.email));
   refuse('bad_name', checkName(name));
-  const token = createToken();
+  refuse('bad_scopes', checkScopes(scopes));
   try {
-    const { rows } = await pool.query<{ account_id: string }>(
-      `WITH made AS (
-         INSERT INTO account (login, name, email, email_verified_at, is_admin)
-         VALUES ($1, $2, $3, now(), $4) RETURNING id
-       )
-       INSERT INTO api_token (account_id, label, token_hash) SELECT id, $5, $6 FROM made RETURNING account_id`,
-      [login, name, account.email, account.admin ?? false, 'first token', hashToken(token)],
-    );
-    return { id: Number(rows[0]?.account_id), login, token };
+    return await inTransaction(pool, (tx) => insertAccount(tx, { ...account, name, scopes }));
   } catch (error) {
     if (databaseErrorCode(error) !== UNIQUE_VIOLATION) throw error;
     throw new AccountError('login_taken', `The login "${login}" is taken. Choose another.`, {
@@ -69,32 +57,84 @@ export async function addAccount(pool: Pool, account: NewAccount): Promise<Added
   }
 }
 
-/**
- * Makes one more API token for an account.
- * @returns the token, kept nowhere else
- * @throws AccountError `unknown_login`
- */
-export async function addToken(pool: Pool, login: string, label: string): Promise<string> {
-  const token = createToken();
-  const { rowCount } = await pool.query(
-    `INSERT INTO api_token (account_id, label, token_hash)
-     SELECT id, $2, $3 FROM account WHERE lower(login) = lower($1)`,
-    [login, label, hashToken(token)],
+async function insertAccount(
+  tx: Transaction,
+  { login, name, email, admin = false, scopes }: Required<Omit<NewAccount, 'admin'>> & NewAccount,
+): Promise<AddedAccount> {
+  const sql = sqlOf(tx);
+  const [made] = await sql.query<{ id: string }>(
+    `WITH made AS (
+       INSERT INTO account (login, name, is_admin) VALUES ($1, $2, $3) RETURNING id
+     ), address AS (
+       INSERT INTO email_address (account_id, address, is_primary, verified_at)
+       SELECT id, $4, true, now() FROM made
+     )
+     SELECT id FROM made`,
+    [login, name, admin, email],
   );
-  if (rowCount === 0) throw new AccountError('unknown_login', `There is no account "${login}".`);
-  return token;
+  const id = Number(made?.id);
+  const token = createToken();
+  const first = await insertToken(
+    sql,
+    { id, login },
+    { label: FIRST_TOKEN_LABEL, scopes, expiresAt: null, token },
+  );
+  await recordAccessChange(sql, {
+    action: 'account.added',
+    actor: null,
+    subject: { id, login },
+    detail: { admin, address: email, token: first.id, scopes },
+  });
+  return { id, login, token };
 }
 
-/** The login that a live token belongs to; null when it is unknown or revoked. */
+/** An account, as an operator sees it. */
+export interface AccountRow {
+  id: number;
+  login: string;
+  name: string;
+  /** Where its mail goes; null: nowhere. */
+  address: string | null;
+  /** Whether that address is verified: without it no mail goes out. */
+  verified: boolean;
+  admin: boolean;
+  createdAt: Date;
+  /** Tokens that are neither revoked nor past their end. */
+  liveTokens: number;
+}
+
+export interface AccountList {
+  /** Only accounts after the one with this id. */
+  after?: number;
+  /** 1 to 1,000; default 50. */
+  limit?: number;
+}
+
+/** The accounts, the oldest first. */
+export async function listAccounts(pool: Pool, list: AccountList = {}): Promise<AccountRow[]> {
+  const limit = Math.min(Math.max(Math.trunc(list.limit ?? DEFAULT_LIMIT), 1), MAX_LIMIT);
+  const { rows } = await pool.query<
+    Omit<AccountRow, 'id' | 'liveTokens'> & { id: string; liveTokens: string }
+  >(
+    `SELECT a.id, a.login, a.name, e.address, e.verified_at IS NOT NULL AS verified, a.is_admin AS admin,
+       a.created_at AS "createdAt", (
+         SELECT count(*) FROM api_token t WHERE t.account_id = a.id AND t.revoked_at IS NULL
+           AND (t.expires_at IS NULL OR t.expires_at > now())
+       ) AS "liveTokens"
+     FROM account a LEFT JOIN email_address e ON e.account_id = a.id AND e.is_primary
+     WHERE a.id > $1 ORDER BY a.id LIMIT $2`,
+    [list.after ?? 0, limit],
+  );
+  return rows.map((row) => ({ ...row, id: Number(row.id), liveTokens: Number(row.liveTokens) }));
+}
+
+/** The login that a live token belongs to; null when it is unknown, revoked or past its end. */
 export async function loginOfToken(pool: Pool, token: string): Promise<string | null> {
   const { rows } = await pool.query<{ login: string }>(
     `SELECT a.login FROM api_token t JOIN account a ON a.id = t.account_id
-     WHERE t.token_hash = $1 AND t.revoked_at IS NULL`,
+     WHERE t.token_hash = $1 AND t.revoked_at IS NULL
+       AND (t.expires_at IS NULL OR t.expires_at > now())`,
     [hashToken(token)],
   );
   return rows[0]?.login ?? null;
-}
-
-function refuse(problem: AccountProblem, complaint: string | null): void {
-  if (complaint !== null) throw new AccountError(problem, complaint);
 }

@@ -1,5 +1,15 @@
 export * from './accounts.js';
-export { checkEmail, checkLogin, checkName } from './account-rules.js';
+export { AccountError, type AccountProblem } from './account-error.js';
+export {
+  checkEmail,
+  checkExpiry,
+  checkLabel,
+  checkLogin,
+  checkName,
+  checkScopes,
+} from './account-rules.js';
+export type { AddressRow } from './address-rows.js';
+export * from './addresses.js';
 export { createToken, hashToken, TOKEN_PREFIX } from './api-token.js';
 export {
   type DeliveryRow,
@@ -7,12 +17,25 @@ export {
   type JobStatus,
   type Waiting,
 } from './delivery-row.js';
+export * from './audit.js';
 export * from './database-trouble.js';
 export * from './explain-event.js';
 export * from './jobs.js';
 export * from './key-check.js';
 export * from './lanes.js';
+export { type AccountRef, type ChangeIn, lockAccount } from './lock-account.js';
 export * from './outbox.js';
+export * from './repositories.js';
 export * from './start-checks.js';
 export * from './start-error.js';
 export * from './status.js';
+export {
+  type AddedToken,
+  addToken,
+  listTokens,
+  MAX_LIVE_TOKENS,
+  type NewToken,
+  revokeToken,
+  type TokenList,
+  type TokenRow,
+} from './tokens.js';

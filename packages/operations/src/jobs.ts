@@ -1,6 +1,6 @@
 import type { JobKind } from '@ghost/contract';
-import { inTransaction, mayStillRead, type Pool } from '@ghost/db';
-import { type Queue, sqlOf, sqlOfPool } from '@ghost/queue';
+import { inTransaction, isOfDeletedComment, mayStillRead, type Pool } from '@ghost/db';
+import { type Queue, type Sql, sqlOf, sqlOfPool } from '@ghost/queue';
 
 import {
   type DeliveryRecord,
@@ -54,7 +54,8 @@ export async function findJob(pool: Pool, jobId: string): Promise<DeliveryRow | 
 
 /**
  * Sends an ended job again: same id, same bytes, a fresh budget. A mail goes only to somebody who may
- * read the repository now, whatever they could when it was written.
+ * read the repository now, whatever they could when it was written; the text of a deleted comment goes to
+ * nobody, not even where it was delivered before.
  */
 export async function retryJob(pool: Pool, queue: Queue, jobId: string): Promise<JobChange> {
   const job = await findJob(pool, jobId);
@@ -74,6 +75,10 @@ export async function retryJob(pool: Pool, queue: Queue, jobId: string): Promise
     ) {
       return refused(jobId, 'its reader has no access to the repository any more');
     }
+    if (await isOfDeletedComment(tx, jobId)) return refused(jobId, 'its comment was deleted');
+    if (job.kind === 'email' && !(await stillHasAddress(sql, jobId))) {
+      return refused(jobId, 'its address was removed from the account');
+    }
     const [again] = await queue.redeliver(sql, [jobId]);
     if (again !== undefined) return { result: 'done', jobId };
     return refused(
@@ -81,6 +86,17 @@ export async function retryJob(pool: Pool, queue: Queue, jobId: string): Promise
       `it was ${job.status} (${job.lastError ?? 'no reason kept'}), which is final`,
     );
   });
+}
+
+/** Whether a mail goes to an address of its account, now and until this transaction ends. */
+async function stillHasAddress(sql: Sql, jobId: string): Promise<boolean> {
+  const rows = await sql.query(
+    `SELECT FROM delivery_job j JOIN email_address e
+       ON e.account_id = j.account_id AND lower(e.address) = lower(j.own #>> '{to,address}')
+     WHERE j.id = $1 FOR KEY SHARE OF e`,
+    [jobId],
+  );
+  return rows.length > 0;
 }
 
 /** Ends a pending job for good; a worker that holds it loses its fence. */

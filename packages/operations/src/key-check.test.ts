@@ -34,7 +34,7 @@ describe('checkKeys', () => {
   test('opens every secret, page after page, and tells those that it cannot open', async () => {
     const own = ring(generateKeyEntry('own'));
     const { rows } = await pool.query<{ id: string }>(
-      `WITH a AS (INSERT INTO account (login, name, email) VALUES ('ada', 'Ada', 'a@example.test') RETURNING id),
+      `WITH a AS (INSERT INTO account (login, name) VALUES ('ada', 'Ada') RETURNING id),
          r AS (INSERT INTO repository (owner_id, name) SELECT id, 'demo' FROM a RETURNING id)
        INSERT INTO hook (repository_id, url, events)
        SELECT r.id, 'https://example.test/', '{*}' FROM r, generate_series(1, $1::int) RETURNING id`,

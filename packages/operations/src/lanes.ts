@@ -148,7 +148,7 @@ async function hasDestination(pool: Pool, lane: string): Promise<boolean> {
   const domain = MAIL_LANE.exec(lane)?.[1];
   if (domain === undefined) return false;
   const { rowCount } = await pool.query(
-    `SELECT FROM account WHERE lower(split_part(email, '@', 2)) = $1 LIMIT 1`,
+    `SELECT FROM email_address WHERE lower(split_part(address, '@', 2)) = $1 LIMIT 1`,
     [domain],
   );
   return rowCount === 1;

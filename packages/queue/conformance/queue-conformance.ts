@@ -438,6 +438,33 @@ export function queueConformance(name: string, make: () => Promise<QueueHarness>
         expect(await claimWebhooks(queue)).toHaveLength(2);
       });
 
+      test('cancelling events ends what they still have pending, in flight or not, and nothing else', async () => {
+        const events = [await harness.event(), await harness.event(), await harness.event()];
+        const enqueue = (eventId: string) =>
+          harness.inTransaction((tx) => webhooksIn(tx, queue, eventId, hook, 3));
+        const [flying, waiting, other] = [
+          await enqueue(events[0] ?? ''),
+          await enqueue(events[1] ?? ''),
+          await enqueue(events[2] ?? ''),
+        ];
+        const inFlight = (await claimWebhooks(queue)).filter((job) => flying.includes(job.id));
+        const [done, ...rest] = inFlight;
+        if (!done) throw new Error('nothing claimed');
+        await queue.settle([settlement(done, 'delivered')]);
+        const eventIds = events.slice(0, 2);
+        const cancel = (ids: readonly string[]) =>
+          harness.inTransaction((tx) => queue.cancel(tx, { eventIds: ids }, 'comment_deleted'));
+        expect(await cancel(eventIds)).toBe(5);
+        expect(await cancel(eventIds)).toBe(0);
+        expect(await cancel([])).toBe(0);
+        expect(await queue.settle(rest.map((job) => settlement(job, 'delivered')))).toEqual([]);
+        for (const id of [...flying, ...waiting]) {
+          const ended = id === done.id ? 'delivered' : 'cancelled';
+          expect(await harness.job(id)).toMatchObject({ status: ended });
+        }
+        for (const id of other) expect(await harness.job(id)).toMatchObject({ status: 'pending' });
+      });
+
       test('hold keeps what is enqueued later; resume sends it', async () => {
         await harness.inTransaction((tx) => queue.hold(tx, `hook:${hook}`, 'paused'));
         await enqueueWebhooks(harness, queue, hook, 2);
@@ -467,6 +494,15 @@ export function queueConformance(name: string, make: () => Promise<QueueHarness>
         );
         expect(await harness.job(id)).toMatchObject({ status: 'cancelled' });
         expect(await harness.inTransaction((tx) => queue.redeliver(tx, [id]))).toEqual([]);
+      });
+
+      test('what was cancelled with its comment is not redelivered', async () => {
+        const eventId = await harness.event();
+        const ids = await harness.inTransaction((tx) => webhooksIn(tx, queue, eventId, hook, 1));
+        await harness.inTransaction((tx) =>
+          queue.cancel(tx, { eventIds: [eventId] }, 'comment_deleted'),
+        );
+        expect(await harness.inTransaction((tx) => queue.redeliver(tx, ids))).toEqual([]);
       });
 
       test('while the relay rests no mail is claimed, and webhooks go on', async () => {

@@ -111,6 +111,8 @@ export type CancelTarget =
   | { repositoryId: number; accountId: number }
   | { repositoryId: number }
   | { hookId: number }
+  /** All that these events made. */
+  | { eventIds: readonly string[] }
   | { jobIds: readonly string[] };
 
 /**

@@ -86,6 +86,13 @@ export function reportContradictions(
       'Remove it, or use smtp://',
     );
   }
+  if (who === 'api' && values.PORT === 0 && !isSet(env, 'GHOST_PUBLIC_URL')) {
+    report(
+      'GHOST_PUBLIC_URL',
+      'is not set while PORT is 0, so links could not name the port',
+      remedyOf('GHOST_PUBLIC_URL', who),
+    );
+  }
   if (who === 'api' && values.GHOST_SMTP_URL !== null && !isSet(env, 'GHOST_MAIL_FROM')) {
     report(
       'GHOST_MAIL_FROM',

@@ -28,6 +28,30 @@ function noFile(path: string): string {
   throw Object.assign(new Error(`no such file ${path}`), { code: 'ENOENT' });
 }
 
+test('an API on any free port needs a public URL, as its links could not name the port', () => {
+  expect(namesOf({ PORT: '0' })).toEqual(['GHOST_PUBLIC_URL']);
+  const url = 'https://ghost.example';
+  expect(readSettings({ ...REQUIRED, PORT: '0', GHOST_PUBLIC_URL: url }, 'api').publicUrl).toBe(
+    url,
+  );
+  expect(readSettings({ ...REQUIRED, PORT: '0' }, 'delivery').port).toBe(0);
+});
+
+test('rate limits and trusted proxies: defaults, values, and a fault for each bad entry', () => {
+  expect(readSettings(REQUIRED, 'api')).toMatchObject({
+    rateLimit: 5000,
+    rateLimitAnonymous: 60,
+    trustedProxies: [],
+  });
+  const env = { GHOST_RATE_LIMIT: '0', GHOST_TRUSTED_PROXIES: '10.0.0.0/8, ::1' };
+  expect(readSettings({ ...REQUIRED, ...env }, 'api')).toMatchObject({
+    rateLimit: 0,
+    trustedProxies: ['10.0.0.0/8', '::1'],
+  });
+  expect(namesOf({ GHOST_RATE_LIMIT: '-1' })).toEqual(['GHOST_RATE_LIMIT']);
+  expect(namesOf({ GHOST_TRUSTED_PROXIES: '10.0.0.0/8,proxy' })).toEqual(['GHOST_TRUSTED_PROXIES']);
+});
+
 describe('defaults', () => {
   test('are those of the documentation', () => {
     expect(readSettings(REQUIRED, 'delivery')).toMatchObject({

@@ -1,3 +1,4 @@
+import { cidrList } from './parse/cidr-list.js';
 import { mailAddress, relayRate } from './parse/mail.js';
 import type { Parse } from './parse/parsed.js';
 import {
@@ -74,7 +75,7 @@ export const SETTINGS = {
   PORT: setting(wholeNumber(0, 65_535), {
     who: 'API, delivery',
     default: { api: '3000', delivery: '3001', cli: '3000', playground: '3000' },
-    what: 'Port to listen on; 0 takes any free one.',
+    what: 'Port to listen on; 0 takes any free one, and the API then needs GHOST_PUBLIC_URL.',
   }),
   GHOST_PUBLIC_URL: setting(baseUrl, {
     who: 'API',
@@ -224,6 +225,22 @@ export const SETTINGS = {
     default: null,
     what: 'PEM file of the RSA private key for DKIM.',
     example: '/etc/ghost/dkim.pem',
+  }),
+  GHOST_RATE_LIMIT: setting(wholeNumber(0, 1_000_000_000), {
+    who: 'API',
+    default: '5000',
+    what: 'Requests an hour by one token; 0: no limit. Counted in each process by itself.',
+  }),
+  GHOST_RATE_LIMIT_ANONYMOUS: setting(wholeNumber(0, 1_000_000_000), {
+    who: 'API',
+    default: '60',
+    what: 'Requests an hour without a token from one client address (IPv6: one /64), and as many with a token that is not valid; 0: no limit. Counted in each process by itself.',
+  }),
+  GHOST_TRUSTED_PROXIES: setting(cidrList, {
+    who: 'API',
+    default: null,
+    what: 'Addresses or ranges of the proxies whose X-Forwarded-For names the client. Without it the client is whoever connects.',
+    example: '10.0.0.0/8,2001:db8::/32',
   }),
   GHOST_OUTBOX_RETRY_BASE_MS: setting(wholeNumber(1, HOUR_MS), {
     who: 'API',

@@ -40,6 +40,12 @@ export type Settings<W extends Who = 'api'> = {
   verpDomain: string | null;
   /** Read by delivery and playground alone, else null. */
   dkim: DkimKey | null;
+  /** Requests an hour; 0: no limit. */
+  rateLimit: number;
+  /** Requests an hour; 0: no limit. */
+  rateLimitAnonymous: number;
+  /** Addresses and CIDRs; empty: none is believed. */
+  trustedProxies: readonly string[];
   outboxRetryBaseMs: number;
   deliveryWakeUrl: string | null;
   retentionDays: number;

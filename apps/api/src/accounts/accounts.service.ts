@@ -1,16 +1,16 @@
 import { type Database, schema } from '@ghost/db';
 import { hashToken } from '@ghost/operations';
 import { Inject, Injectable } from '@nestjs/common';
-import { and, eq, isNull, sql } from 'drizzle-orm';
+import { and, eq, gt, isNull, or, sql } from 'drizzle-orm';
 
 import { DATABASE } from '../database/tokens.js';
-import type { Account } from './current-account.js';
+import type { Account, Person } from './current-account.js';
+import type { Profile } from './user-view.js';
 
-const COLUMNS = {
+const PERSON_COLUMNS = {
   id: schema.account.id,
   login: schema.account.login,
   name: schema.account.name,
-  isAdmin: schema.account.isAdmin,
 };
 
 /** Finds people; they are made by `ghost account add`. */
@@ -20,20 +20,53 @@ export class AccountsService {
 
   /** Whose live token this is; looked up by its hash, so nothing is compared in a time that tells. */
   async findByToken(token: string): Promise<Account | null> {
+    const { apiToken, account } = schema;
     const [found] = await this.db
-      .select(COLUMNS)
-      .from(schema.apiToken)
-      .innerJoin(schema.account, eq(schema.account.id, schema.apiToken.accountId))
+      .select({
+        ...PERSON_COLUMNS,
+        isAdmin: account.isAdmin,
+        token: { id: apiToken.id, scopes: apiToken.scopes, expiresAt: apiToken.expiresAt },
+      })
+      .from(apiToken)
+      .innerJoin(account, eq(account.id, apiToken.accountId))
       .where(
-        and(eq(schema.apiToken.tokenHash, hashToken(token)), isNull(schema.apiToken.revokedAt)),
+        and(
+          eq(apiToken.tokenHash, hashToken(token)),
+          isNull(apiToken.revokedAt),
+          or(isNull(apiToken.expiresAt), gt(apiToken.expiresAt, sql`now()`)),
+        ),
+      );
+    return found ?? null;
+  }
+
+  /** What others see of an account, and what it sees of itself; by id, or by login without case. */
+  async findProfile(who: { id: number } | { login: string }): Promise<Profile | null> {
+    const { account, repository } = schema;
+    const owned = (hidden: boolean) =>
+      // Named with the table: Drizzle writes a column bare, and "id" would be the repository's.
+      sql<number>`(select count(*)::integer from ${repository} r
+        where r.owner_id = ${account}.id and r.private = ${hidden})`;
+    const [found] = await this.db
+      .select({
+        ...PERSON_COLUMNS,
+        isAdmin: account.isAdmin,
+        createdAt: account.createdAt,
+        publicRepositories: owned(false),
+        privateRepositories: owned(true),
+      })
+      .from(account)
+      .where(
+        'id' in who
+          ? eq(account.id, who.id)
+          : eq(sql`lower(${account.login})`, who.login.toLowerCase()),
       );
     return found ?? null;
   }
 
   /** By login, without case. */
-  async findByLogin(login: string): Promise<Account | null> {
+  async findByLogin(login: string): Promise<Person | null> {
     const [found] = await this.db
-      .select(COLUMNS)
+      .select(PERSON_COLUMNS)
       .from(schema.account)
       .where(eq(sql`lower(${schema.account.login})`, login.toLowerCase()));
     return found ?? null;

@@ -1,64 +1,234 @@
 import type { Settings } from '@ghost/settings';
-import {
-  Body,
-  Controller,
-  Delete,
-  Get,
-  HttpCode,
-  Inject,
-  Param,
-  Post,
-  UseGuards,
-} from '@nestjs/common';
+import { Body, Controller, Inject, Param, Query, Res } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
+import * as z from 'zod';
 
 import { type Account, CurrentAccount } from '../accounts/current-account.js';
-import { TokenGuard } from '../accounts/token-guard.js';
 import { SETTINGS } from '../database/tokens.js';
+import { entityTag, IfMatch, type Precondition } from '../http/entity-tag.js';
+import { Listed } from '../http/listed.js';
+import type { Page } from '../http/page.js';
+import { Route } from '../http/route.js';
 import { type RepositoryPath, repositoryPath } from '../repositories/repository-path.js';
-import { type HookPath, hookPath, type NewHook, newHook } from './hook-schemas.js';
-import { hookView } from './hook-view.js';
+import {
+  type HookConfigEdit,
+  type HookEdit,
+  type HookPath,
+  hookConfigEdit,
+  hookEdit,
+  hookPage,
+  hookPath,
+  type NewHook,
+  newHook,
+} from './hook-schemas.js';
+import { hookConfigState, hookSettings, hookTag, settingsPart } from './hook-tag.js';
+import {
+  type FoundHook,
+  type HookAnswer,
+  type HookConfigAnswer,
+  type HookRow,
+  hookAnswer,
+  hookConfigAnswer,
+  hookConfigView,
+  hookView,
+} from './hook-view.js';
 import { HooksService } from './hooks.service.js';
 
 @Controller('repos/:owner/:repo/hooks')
-@UseGuards(TokenGuard)
 export class HooksController {
   constructor(
     @Inject(HooksService) private readonly hooks: HooksService,
     @Inject(SETTINGS) private readonly settings: Settings,
   ) {}
 
-  @Post()
-  @HttpCode(201)
+  @Route({
+    method: 'POST',
+    access: { for: 'account', scope: 'hooks' },
+    id: 'create-hook',
+    summary: 'Make a hook, and ping it. A secret that Ghost makes is shown in this answer alone.',
+    status: 201,
+    answer: hookAnswer,
+    errors: [404, 422],
+  })
   async create(
     @CurrentAccount() account: Account,
     @Param({ schema: repositoryPath }) path: RepositoryPath,
     @Body({ schema: newHook }) wanted: NewHook,
-  ) {
-    const { access, hook, generatedSecret } = await this.hooks.create(account, path, wanted);
-    return hookView(this.settings.publicUrl, access, hook, generatedSecret ?? undefined);
+  ): Promise<HookAnswer> {
+    const { generatedSecret, ...made } = await this.hooks.create(account, path, wanted);
+    return hookView(this.settings.publicUrl, made, generatedSecret ?? undefined);
   }
 
-  @Get()
+  @Route({
+    method: 'GET',
+    access: { for: 'account', scope: 'hooks' },
+    id: 'list-hooks',
+    summary: 'The hooks of a repository, the oldest first.',
+    status: 200,
+    answer: z.array(hookAnswer),
+    paged: true,
+    errors: [404, 422],
+  })
   async list(
     @CurrentAccount() account: Account,
     @Param({ schema: repositoryPath }) path: RepositoryPath,
-  ) {
-    const { access, hooks } = await this.hooks.list(account, path);
-    return hooks.map((hook) => hookView(this.settings.publicUrl, access, hook));
+    @Query({ schema: hookPage }) page: Page,
+  ): Promise<Listed<HookAnswer>> {
+    const found = await this.hooks.list(account, path, page);
+    return Listed.from(
+      found,
+      page.per_page,
+      'hooks',
+      ({ hook }) => hook.id,
+      (each) => hookView(this.settings.publicUrl, each),
+    );
   }
 
-  @Get(':id')
-  async show(@CurrentAccount() account: Account, @Param({ schema: hookPath }) path: HookPath) {
-    const { access, hook } = await this.hooks.find(account, path);
-    return hookView(this.settings.publicUrl, access, hook);
+  @Route({
+    method: 'GET',
+    path: ':id',
+    access: { for: 'account', scope: 'hooks' },
+    id: 'get-hook',
+    summary: 'A hook.',
+    status: 200,
+    answer: hookAnswer,
+    errors: [404],
+  })
+  async show(
+    @CurrentAccount() account: Account,
+    @Param({ schema: hookPath }) path: HookPath,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<HookAnswer> {
+    return this.tagged(reply, await this.hooks.find(account, path));
   }
 
-  @Delete(':id')
-  @HttpCode(204)
+  @Route({
+    method: 'PATCH',
+    path: ':id',
+    access: { for: 'account', scope: 'hooks' },
+    id: 'edit-hook',
+    summary:
+      'Edit a hook. A config that is given replaces all of it but the secret, which stays unless a new one is given.',
+    status: 200,
+    answer: hookAnswer,
+    errors: [404, 412, 422],
+  })
+  async edit(
+    @CurrentAccount() account: Account,
+    @Param({ schema: hookPath }) path: HookPath,
+    @Body({ schema: hookEdit }) edit: HookEdit,
+    @IfMatch(settingsPart) precondition: Precondition,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<HookAnswer> {
+    const edited = await this.hooks.edit(account, path, edit, (found) =>
+      precondition(hookSettings(hookView(this.settings.publicUrl, found))),
+    );
+    return this.tagged(reply, edited);
+  }
+
+  @Route({
+    method: 'DELETE',
+    path: ':id',
+    access: { for: 'account', scope: 'hooks' },
+    id: 'delete-hook',
+    summary: 'Delete a hook, and cancel what waits for it.',
+    status: 204,
+    answer: null,
+    errors: [404, 412],
+  })
   async remove(
     @CurrentAccount() account: Account,
     @Param({ schema: hookPath }) path: HookPath,
+    @IfMatch(settingsPart) precondition: Precondition,
   ): Promise<void> {
-    await this.hooks.remove(account, path);
+    await this.hooks.remove(account, path, (found) =>
+      precondition(hookSettings(hookView(this.settings.publicUrl, found))),
+    );
+  }
+
+  @Route({
+    method: 'GET',
+    path: ':id/config',
+    access: { for: 'account', scope: 'hooks' },
+    id: 'get-hook-config',
+    summary: 'The config of a hook.',
+    status: 200,
+    answer: hookConfigAnswer,
+    errors: [404],
+  })
+  async showConfig(
+    @CurrentAccount() account: Account,
+    @Param({ schema: hookPath }) path: HookPath,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<HookConfigAnswer> {
+    const { hook } = await this.hooks.find(account, path);
+    return this.taggedConfig(reply, hook);
+  }
+
+  @Route({
+    method: 'PATCH',
+    path: ':id/config',
+    access: { for: 'account', scope: 'hooks' },
+    id: 'edit-hook-config',
+    summary: 'Edit the config of a hook; what is left out stays.',
+    status: 200,
+    answer: hookConfigAnswer,
+    errors: [404, 412, 422],
+  })
+  async editConfig(
+    @CurrentAccount() account: Account,
+    @Param({ schema: hookPath }) path: HookPath,
+    @Body({ schema: hookConfigEdit }) config: HookConfigEdit,
+    @IfMatch() precondition: Precondition,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<HookConfigAnswer> {
+    const { hook } = await this.hooks.edit(account, path, { config }, (found) =>
+      precondition(hookConfigState(found.hook)),
+    );
+    return this.taggedConfig(reply, hook);
+  }
+
+  @Route({
+    method: 'POST',
+    path: ':id/pings',
+    access: { for: 'account', scope: 'hooks' },
+    id: 'ping-hook',
+    summary: 'Send a ping to this hook alone.',
+    status: 204,
+    answer: null,
+    errors: [404],
+  })
+  async ping(
+    @CurrentAccount() account: Account,
+    @Param({ schema: hookPath }) path: HookPath,
+  ): Promise<void> {
+    await this.hooks.ping(account, path);
+  }
+
+  @Route({
+    method: 'POST',
+    path: ':id/tests',
+    access: { for: 'account', scope: 'hooks' },
+    id: 'test-hook',
+    summary: 'Try a hook. GitHub sends its last push; there are none here, so it is a ping.',
+    status: 204,
+    answer: null,
+    errors: [404],
+  })
+  async test(
+    @CurrentAccount() account: Account,
+    @Param({ schema: hookPath }) path: HookPath,
+  ): Promise<void> {
+    await this.hooks.ping(account, path);
+  }
+
+  private tagged(reply: FastifyReply, found: FoundHook): HookAnswer {
+    const view = hookView(this.settings.publicUrl, found);
+    reply.header('etag', hookTag(view));
+    return view;
+  }
+  private taggedConfig(reply: FastifyReply, hook: HookRow): HookConfigAnswer {
+    reply.header('etag', entityTag(JSON.stringify(hookConfigState(hook))));
+    return hookConfigView(hook);
   }
 }

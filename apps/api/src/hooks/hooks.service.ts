@@ -6,34 +6,47 @@ import {
   schema,
   type Transaction,
 } from '@ghost/db';
-import { checkSecret, checkUrl, explainRefusal, GENERIC_REFUSAL } from '@ghost/policy';
 import { type Queue, sqlOf } from '@ghost/queue';
 import type { Settings } from '@ghost/settings';
 import { generateSecret } from '@ghost/signing';
 import { encrypt, hookSecretContext } from '@ghost/vault';
 import { Inject, Injectable } from '@nestjs/common';
-import { and, asc, count, eq, sql } from 'drizzle-orm';
+import { and, asc, count, eq, gt, sql } from 'drizzle-orm';
 import type { Logger } from 'pino';
 
 import type { Account } from '../accounts/current-account.js';
 import { DATABASE, LOGGER, POOL, QUEUE, SETTINGS } from '../database/tokens.js';
-import { type FieldError, invalidField, notFound, validationFailed } from '../http/api-error.js';
-import { type RepositoryAccess, requireAccess } from '../repositories/repository-access.js';
+import { invalidField, notFound } from '../http/api-error.js';
+import type { Page } from '../http/page.js';
+import {
+  lockOutFanout,
+  type RepositoryAccess,
+  requireAccess,
+} from '../repositories/repository-access.js';
 import type { RepositoryPath } from '../repositories/repository-path.js';
 import { actorSnapshot, hookSnapshot, repositorySnapshot } from '../snapshots.js';
-import type { HookPath, NewHook } from './hook-schemas.js';
-import type { HookRow } from './hook-view.js';
+import { requireEndpoint } from './endpoint-check.js';
+import { editEvents } from './hook-events.js';
+import type { HookConfigEdit, HookEdit, HookPath, NewHook } from './hook-schemas.js';
+import type { FoundHook, HookRow } from './hook-view.js';
+import { newestAttempt } from './last-response.js';
 
 /** GitHub's bound, an event type; here for a repository, as each event is a job for each hook. */
 const MAX_HOOKS = 20;
 const ZEN = 'Nothing committed is lost.';
 
-export interface MadeHook {
-  access: RepositoryAccess;
-  hook: HookRow;
+export interface MadeHook extends FoundHook {
   /** The secret that was generated, shown once; null when the asker brought one. */
   generatedSecret: string | null;
 }
+
+/** Either edit: a config that replaces holds every default, one that does not what is to change. */
+export type AnyHookEdit = Omit<HookEdit, 'config' | 'name'> & {
+  config?: HookConfigEdit | undefined;
+};
+
+/** Judges what is there, under its lock, before it is changed; throws to refuse. */
+export type HookCheck = (current: FoundHook) => void;
 
 @Injectable()
 export class HooksService {
@@ -48,10 +61,9 @@ export class HooksService {
   /** Makes a hook and pings it alone. */
   async create(account: Account, path: RepositoryPath, wanted: NewHook): Promise<MadeHook> {
     const access = await requireAccess(this.db, account, path, 'admin');
-    const url = this.requireEndpoint(wanted);
+    const url = this.requireEndpoint(account, access, null, wanted.config) ?? '';
     const given = wanted.config.secret ?? null;
     const generatedSecret = given === null ? generateSecret() : null;
-    const secret = given ?? generatedSecret ?? '';
     const hook = await inTransaction(this.pool, async (tx) => {
       await requireRoom(tx, access.repository.id);
       const [made] = await tx
@@ -65,76 +77,104 @@ export class HooksService {
         })
         .returning();
       if (made === undefined) throw new Error('The insert of a hook returned no row');
-      await tx.insert(schema.hookSecret).values({
-        hookId: made.id,
-        ciphertext: encrypt(this.settings.keyRing, secret, hookSecretContext(made.id)),
-      });
+      await this.storeSecret(tx, made.id, given ?? generatedSecret ?? '');
       await this.publishPing(tx, access, account, made);
       return made;
     });
-    return { access, hook, generatedSecret };
+    return { access, hook, last: null, generatedSecret };
   }
 
-  async list(account: Account, path: RepositoryPath) {
+  /** One more than the page holds, when there are more. */
+  async list(account: Account, path: RepositoryPath, page: Page): Promise<FoundHook[]> {
     const access = await requireAccess(this.db, account, path, 'admin');
-    const hooks = await this.db
-      .select()
-      .from(schema.hook)
-      .where(eq(schema.hook.repositoryId, access.repository.id))
-      .orderBy(asc(schema.hook.id));
-    return { access, hooks };
+    const ofRepository = eq(schema.hook.repositoryId, access.repository.id);
+    const rows = await selectHooks(this.db)
+      .where(and(ofRepository, gt(schema.hook.id, page.after ?? 0)))
+      .orderBy(asc(schema.hook.id))
+      .limit(page.per_page + 1);
+    return rows.map((row) => ({ access, ...row }));
   }
 
-  async find(account: Account, path: HookPath) {
+  async find(account: Account, path: HookPath): Promise<FoundHook> {
     const access = await requireAccess(this.db, account, path, 'admin');
-    const [hook] = await this.db.select().from(schema.hook).where(isHook(access, path));
-    if (hook === undefined) throw notFound();
-    return { access, hook };
+    const [row] = await selectHooks(this.db).where(isHook(access, path));
+    if (row === undefined) throw notFound();
+    return { access, ...row };
+  }
+
+  /**
+   * Changes what the edit names. A secret that it does not name stays; one that it names replaces every
+   * live one.
+   */
+  async edit(
+    account: Account,
+    path: HookPath,
+    edit: AnyHookEdit,
+    check: HookCheck,
+  ): Promise<FoundHook> {
+    const access = await requireAccess(this.db, account, path, 'admin');
+    return inTransaction(this.pool, async (tx) => {
+      const found = await lockHook(tx, access, path);
+      check(found);
+      const url = this.requireEndpoint(account, access, path.id, edit.config ?? {});
+      const edited = editEvents(found.hook.events, edit);
+      if (!edited.ok) throw invalidField(edited.field, edited.code, edited.message);
+      const [hook] = await tx
+        .update(schema.hook)
+        .set({
+          url: url ?? found.hook.url,
+          events: [...edited.events],
+          active: edit.active ?? found.hook.active,
+          githubSignature: edit.config?.github_signature ?? found.hook.githubSignature,
+          updatedAt: sql`now()`,
+        })
+        .where(eq(schema.hook.id, path.id))
+        .returning();
+      if (hook === undefined) throw new Error('The update of a locked hook returned no row');
+      const secret = edit.config?.secret ?? null;
+      if (secret !== null) {
+        await tx.delete(schema.hookSecret).where(eq(schema.hookSecret.hookId, path.id));
+        await this.storeSecret(tx, path.id, secret);
+      }
+      return { ...found, hook };
+    });
   }
 
   /**
    * Deletes a hook and cancels what waits for it. The lock on the repository waits for pages of
    * fan-out that still saw the hook, so that none enqueues for it afterwards.
    */
-  async remove(account: Account, path: HookPath): Promise<void> {
+  async remove(account: Account, path: HookPath, check: HookCheck): Promise<void> {
     const access = await requireAccess(this.db, account, path, 'admin');
     await inTransaction(this.pool, async (tx) => {
-      await tx
-        .select({ id: schema.repository.id })
-        .from(schema.repository)
-        .where(eq(schema.repository.id, access.repository.id))
-        .for('update');
-      const removed = await tx
-        .delete(schema.hook)
-        .where(isHook(access, path))
-        .returning({ id: schema.hook.id });
-      if (removed.length === 0) throw notFound();
+      await lockOutFanout(tx, access.repository.id);
+      check(await lockHook(tx, access, path));
+      await tx.delete(schema.hook).where(isHook(access, path));
       await this.queue.cancel(sqlOf(tx), { hookId: path.id }, 'hook_deleted');
     });
   }
 
-  /** @returns the URL as it is stored and dialed */
-  private requireEndpoint({ config }: NewHook): string {
-    const errors: FieldError[] = [];
-    const url = checkUrl(config.url, this.settings.addressPolicy);
-    if (!url.ok) {
-      const refused = url.message === GENERIC_REFUSAL;
-      // The owner gets one sentence for every refused address; the reason is for the operator.
-      if (refused) {
-        const { what, setting } = explainRefusal(url.reason);
-        this.logger.info({ event: 'hook.refused', reason: url.reason, what, setting });
-      }
-      const code = refused ? 'url_not_allowed' : 'invalid';
-      errors.push({ field: 'config.url', code, message: url.message });
-    }
-    if (typeof config.secret === 'string') {
-      const secret = checkSecret(config.secret);
-      if (!secret.ok) {
-        errors.push({ field: 'config.secret', code: secret.reason, message: secret.message });
-      }
-    }
-    if (!url.ok || errors.length > 0) throw validationFailed(errors);
-    return url.url;
+  /** Sends a ping to one hook alone. */
+  async ping(account: Account, path: HookPath): Promise<void> {
+    const { access, hook } = await this.find(account, path);
+    await inTransaction(this.pool, (tx) => this.publishPing(tx, access, account, hook));
+  }
+
+  private requireEndpoint(
+    account: Account,
+    { repository }: RepositoryAccess,
+    hookId: number | null,
+    config: HookConfigEdit,
+  ): string | undefined {
+    const ids = { accountId: account.id, repositoryId: repository.id, hookId };
+    return requireEndpoint(config, this.settings.addressPolicy, (refusal) =>
+      this.logger.info({ event: 'hook.refused', ...ids, ...refusal }),
+    );
+  }
+
+  private async storeSecret(tx: Transaction, hookId: number, secret: string): Promise<void> {
+    const ciphertext = encrypt(this.settings.keyRing, secret, hookSecretContext(hookId));
+    await tx.insert(schema.hookSecret).values({ hookId, ciphertext });
   }
 
   private async publishPing(
@@ -158,11 +198,42 @@ function isHook({ repository }: RepositoryAccess, { id }: HookPath) {
   return and(eq(schema.hook.id, id), eq(schema.hook.repositoryId, repository.id));
 }
 
-/** Two at once must not both see the last free place; the lock is no row's, so fan-out never waits for it. */
+function selectHooks(db: Database | Transaction) {
+  const last = newestAttempt(db);
+  const { outcome, reason, message, status } = last;
+  return db
+    .select({ hook: schema.hook, last: { outcome, reason, message, status } })
+    .from(schema.hook)
+    .leftJoinLateral(last, sql`true`);
+}
+
+/** Locks a hook against other edits; fan-out and delivery read it without waiting. */
+async function lockHook(tx: Transaction, access: RepositoryAccess, path: HookPath) {
+  const [locked] = await tx
+    .select({ id: schema.hook.id })
+    .from(schema.hook)
+    .where(isHook(access, path))
+    .for('no key update');
+  // Read after the lock: what the statement that waited for it saw may be older.
+  const [row] = locked === undefined ? [] : await selectHooks(tx).where(isHook(access, path));
+  if (row === undefined) throw notFound();
+  return { access, ...row };
+}
+
+/**
+ * Two at once must not both see the last free place; the lock is no row's, so fan-out never waits for it.
+ * The repository, which may have been deleted meanwhile, stays until the hook is there.
+ */
 async function requireRoom(tx: Transaction, repositoryId: number): Promise<void> {
   await tx.execute(
     sql`SELECT pg_advisory_xact_lock(hashtextextended(${`hooks of ${repositoryId}`}, 0))`,
   );
+  const kept = await tx
+    .select({ id: schema.repository.id })
+    .from(schema.repository)
+    .where(eq(schema.repository.id, repositoryId))
+    .for('key share');
+  if (kept.length === 0) throw notFound();
   const [found] = await tx
     .select({ hooks: count() })
     .from(schema.hook)

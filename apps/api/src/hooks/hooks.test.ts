@@ -1,4 +1,5 @@
 import { GENERIC_REFUSAL } from '@ghost/policy';
+import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { type Person, startTestApi, type TestApi } from '../../../../test/support/test-api.js';
@@ -10,12 +11,16 @@ const URL_OF_HOOK = 'https://receiver.example/hook?token=T';
 let api: TestApi;
 let ada: Person;
 let bob: Person;
+const lines: string[] = [];
 
 beforeAll(async () => {
-  api = await startTestApi({ env: { GHOST_ALLOW_CIDRS: '10.1.0.0/16' } });
+  api = await startTestApi({
+    env: { GHOST_ALLOW_CIDRS: '10.1.0.0/16' },
+    logger: pino({ level: 'info' }, { write: (line: string) => lines.push(line) }),
+  });
   ada = await api.addPerson('ada');
   bob = await api.addPerson('bob');
-  await ada.ask('POST', '/user/repos', { name: 'engine' });
+  await ada.ask('POST', '/user/repos', { name: 'engine', private: false });
   await ada.ask('POST', '/user/repos', { name: 'secret', private: true });
 });
 afterAll(() => api.stop());
@@ -47,6 +52,10 @@ describe('making hooks', () => {
       events: ['comment.created', 'thread.opened'],
       config: { url: URL_OF_HOOK, content_type: 'json', insecure_ssl: '0', secret: '********' },
       url: `https://ghost.example/api${HOOKS}/${body.id}`,
+      test_url: `https://ghost.example/api${HOOKS}/${body.id}/tests`,
+      ping_url: `https://ghost.example/api${HOOKS}/${body.id}/pings`,
+      deliveries_url: `https://ghost.example/api${HOOKS}/${body.id}/deliveries`,
+      last_response: { code: null, status: 'unused', message: null },
     });
     expect(Number.isInteger(body.id)).toBe(true);
     expect((await api.eventsOf('ping')).at(-1)).toMatchObject({
@@ -101,6 +110,24 @@ describe('making hooks', () => {
     expect(body.errors).toEqual([
       { field: 'config.url', code: 'url_not_allowed', message: GENERIC_REFUSAL },
     ]);
+  });
+
+  test('the log says who was refused, where and why, and nothing of the URL', async () => {
+    lines.length = 0;
+    const { body: repository } = await ada.ask('GET', '/repos/ada/engine');
+    await ada.ask('POST', HOOKS, hookWith({ url: 'http://10.66.0.1/path-of-mine?token=T' }));
+    const { body: hook } = await ada.ask('POST', HOOKS, hookWith({}));
+    const config = { url: 'http://10.66.0.1/path-of-mine?token=T' };
+    await ada.ask('PATCH', `${HOOKS}/${hook.id}`, { config });
+    const refused = lines
+      .map((line) => JSON.parse(line))
+      .filter(({ event }) => event === 'hook.refused');
+    const why = { accountId: ada.id, repositoryId: repository.id, reason: 'private' };
+    expect(refused).toMatchObject([
+      { ...why, hookId: null },
+      { ...why, hookId: hook.id },
+    ]);
+    expect(lines.join('')).not.toMatch(/10\.66|path-of-mine|token=/u);
   });
 
   test.each([
@@ -172,15 +199,87 @@ describe('making hooks', () => {
   });
 });
 
-describe('deleting hooks', () => {
-  async function jobsOf(hookId: number) {
-    const { rows } = await api.pool.query(
-      'SELECT status, last_error FROM delivery_job WHERE hook_id = $1',
-      [hookId],
-    );
-    return rows;
+test('a hook for a repository that is deleted meanwhile is a 404', async () => {
+  const { body: doomed } = await ada.ask('POST', '/user/repos', { name: 'doomed' });
+  const client = await api.pool.connect();
+  try {
+    await client.query('BEGIN');
+    await client.query('DELETE FROM repository WHERE id = $1', [doomed.id]);
+    const asked = ada.ask('POST', '/repos/ada/doomed/hooks', hookWith({}));
+    await waitUntil(() => isLocked(), { what: 'the API to wait for the deletion' });
+    await client.query('COMMIT');
+    expect((await asked).status).toBe(404);
+  } finally {
+    client.release();
   }
+});
 
+async function isLocked() {
+  const { rows } = await api.pool.query(
+    `SELECT FROM pg_stat_activity
+     WHERE datname = current_database() AND application_name = 'ghost api' AND wait_event_type = 'Lock'`,
+  );
+  return rows.length > 0;
+}
+
+describe('listing hooks', () => {
+  test('pages follow by the Link header, each hook once', async () => {
+    await ada.ask('POST', '/user/repos', { name: 'paged' });
+    const path = '/repos/ada/paged/hooks';
+    const made: number[] = [];
+    for (let n = 0; n < 5; n += 1) made.push((await ada.ask('POST', path, hookWith({}))).body.id);
+    const seen: number[] = [];
+    let next: string | undefined = `${path}?per_page=2`;
+    while (next !== undefined) {
+      const { status, body, headers } = await ada.ask('GET', next);
+      expect(status).toBe(200);
+      seen.push(...body.map(({ id }: { id: number }) => id));
+      next = /<https:\/\/ghost\.example\/api([^>]+)>; rel="next"/u.exec(
+        headers.get('link') ?? '',
+      )?.[1];
+    }
+    expect(seen).toEqual(made);
+  });
+
+  test.each([
+    ['?per_page=0', 'per_page', 'invalid'],
+    ['?page=2', 'page', 'invalid'],
+    ['?after=x', 'after', 'bad_cursor'],
+    ['?colour=red', 'colour', 'unknown_field'],
+  ])('%s is a 422 that names the field', async (query, field, code) => {
+    const { status, body } = await ada.ask('GET', `${HOOKS}${query}`);
+    expect(status).toBe(422);
+    expect(body.errors).toMatchObject([{ field, code }]);
+  });
+});
+
+describe('pinging', () => {
+  test.each(['pings', 'tests'])('POST …/%s pings this hook alone', async (what) => {
+    const { body: other } = await ada.ask('POST', HOOKS, hookWith({}));
+    const { body: hook } = await ada.ask('POST', HOOKS, hookWith({}));
+    const before = (await api.eventsOf('ping')).length;
+    const answer = await ada.ask('POST', `${HOOKS}/${hook.id}/${what}`);
+    expect(answer).toMatchObject({ status: 204, body: undefined });
+    const pings = (await api.eventsOf('ping')).slice(before);
+    expect(pings).toMatchObject([{ hook_id: hook.id, hook: { id: hook.id } }]);
+    await waitUntil(async () => (await jobsOf(hook.id)).length === 2, { what: 'both pings' });
+    expect(await jobsOf(other.id)).toHaveLength(1);
+  });
+
+  test('no hook, no ping', async () => {
+    expect((await ada.ask('POST', `${HOOKS}/999999/pings`)).status).toBe(404);
+  });
+});
+
+async function jobsOf(hookId: number) {
+  const { rows } = await api.pool.query(
+    'SELECT status, last_error FROM delivery_job WHERE hook_id = $1',
+    [hookId],
+  );
+  return rows;
+}
+
+describe('deleting hooks', () => {
   test('a deleted hook is gone, and what waited for it is cancelled', async () => {
     const { body: hook } = await ada.ask('POST', HOOKS, hookWith({}));
     await waitUntil(async () => (await jobsOf(hook.id)).length > 0, { what: 'the ping' });
@@ -210,9 +309,14 @@ test.each([
   ['POST', ''],
   ['GET', ''],
   ['GET', '/1'],
+  ['PATCH', '/1'],
   ['DELETE', '/1'],
+  ['GET', '/1/config'],
+  ['PATCH', '/1/config'],
+  ['POST', '/1/pings'],
+  ['POST', '/1/tests'],
 ])('%s hooks%s is for admins; a private repository looks like none', async (method, path) => {
-  const wanted = method === 'POST' ? hookWith({}) : undefined;
+  const wanted = method === 'POST' && path === '' ? hookWith({}) : undefined;
   const readable = await bob.ask(method, `/repos/ada/engine/hooks${path}`, wanted);
   expect(readable).toMatchObject({ status: 403, body: { code: 'forbidden' } });
   const hidden = await bob.ask(method, `/repos/ada/secret/hooks${path}`, wanted);

@@ -40,6 +40,15 @@ export function forbidden(message: string): ApiError {
   return new ApiError({ status: 403, code: 'forbidden', message });
 }
 
+/** The token is good, and not for this. */
+export function missingScope(scope: string): ApiError {
+  return new ApiError({
+    status: 403,
+    code: 'missing_scope',
+    message: `This token lacks the scope "${scope}". Make one that holds it.`,
+  });
+}
+
 export function unauthorized(code: string, message: string): ApiError {
   const headers = { 'www-authenticate': 'Bearer realm="Ghost"' };
   return new ApiError({ status: 401, code, message, headers });
@@ -47,6 +56,29 @@ export function unauthorized(code: string, message: string): ApiError {
 
 export function badRequest(code: string, message: string): ApiError {
   return new ApiError({ status: 400, code, message });
+}
+
+export function unsupportedMediaType(message: string): ApiError {
+  return new ApiError({ status: 415, code: 'unsupported_media_type', message });
+}
+
+/** @param maxBytes - the bound of the route that refused */
+export function bodyTooLarge(maxBytes: number): ApiError {
+  return new ApiError({
+    status: 413,
+    code: 'body_too_large',
+    message: `The body is larger than ${maxBytes} bytes, the most that is taken here.`,
+  });
+}
+
+/** @param allowed - the methods that the path takes */
+export function methodNotAllowed(method: string, allowed: readonly string[]): ApiError {
+  return new ApiError({
+    status: 405,
+    code: 'method_not_allowed',
+    message: `${method} is not possible here; possible are: ${allowed.join(', ')}.`,
+    headers: { allow: allowed.join(', ') },
+  });
 }
 
 /** GitHub's answer to fields that are missing, malformed or unknown. */

@@ -1,4 +1,4 @@
-import { isDatabaseOutage } from '@ghost/db';
+import { databaseErrorCode, isDatabaseOutage } from '@ghost/db';
 import {
   type ArgumentsHost,
   Catch,
@@ -12,11 +12,15 @@ import type { Logger } from 'pino';
 
 import { LOGGER } from '../database/tokens.js';
 import { describeError } from '../outbox/describe-error.js';
-import { ApiError, badRequest, notFound } from './api-error.js';
+import { ApiError, badRequest, bodyTooLarge, notFound, unsupportedMediaType } from './api-error.js';
+import { isForm, MAX_FORM_BYTES, takesForms } from './form-body.js';
 import { MAX_BODY_BYTES } from './json-body.js';
+import { secure } from './security-headers.js';
 
 /** A restarted Postgres is back in about this time. */
 const RETRY_AFTER_SECONDS = '5';
+/** SQLSTATE: what the new row belongs to was deleted since the request found it. */
+const FOREIGN_KEY_VIOLATION = '23503';
 
 /** Answers every error in one shape; what is not the asker's fault is logged and tells nothing of the inside. */
 @Catch()
@@ -38,7 +42,8 @@ export class ErrorFilter implements ExceptionFilter {
   private explain(thrown: unknown, request: FastifyRequest): ApiError {
     if (thrown instanceof ApiError) return thrown;
     const status = statusOf(thrown);
-    if (status !== undefined) return fromStatus(status);
+    if (status !== undefined) return fromStatus(status, thrown, request);
+    if (databaseErrorCode(thrown) === FOREIGN_KEY_VIOLATION) return notFound();
     const fields = {
       requestId: request.id,
       route: request.routeOptions.url,
@@ -61,7 +66,7 @@ export class ErrorFilter implements ExceptionFilter {
 }
 
 /** The one shape of every error. */
-function sendError(reply: FastifyReply, error: ApiError): void {
+export function sendError(reply: FastifyReply, error: ApiError): void {
   void reply
     .status(error.status)
     .headers(error.headers)
@@ -74,9 +79,15 @@ function sendError(reply: FastifyReply, error: ApiError): void {
 }
 
 /** What the router refuses before Nest sees it: a path that cannot be decoded, or a part of it that is too long to name anything. */
-export function refuseInRouter(thrown: Error, _request: FastifyRequest, reply: FastifyReply): void {
+export function refuseInRouter(thrown: Error, request: FastifyRequest, reply: FastifyReply): void {
+  secure(reply);
+  reply.header('x-request-id', request.id).header('cache-control', 'no-store');
   const tooLong = Reflect.get(thrown, 'code') === 'FST_ERR_MAX_PARAM_LENGTH';
-  sendError(reply, tooLong ? notFound() : fromStatus(400));
+  const badPath = badRequest(
+    'bad_path',
+    'The path cannot be decoded: a % is not followed by UTF-8.',
+  );
+  sendError(reply, tooLong ? notFound() : badPath);
 }
 
 /** Nest's exceptions carry a status, and so do Fastify's; only those below 500 are the asker's. */
@@ -86,29 +97,27 @@ function statusOf(thrown: unknown): number | undefined {
   return typeof status === 'number' && status >= 400 && status < 500 ? status : undefined;
 }
 
-function fromStatus(status: number): ApiError {
+function fromStatus(status: number, thrown: unknown, request: FastifyRequest): ApiError {
   switch (status) {
     case 400:
       return badRequest('bad_request', 'The request is malformed.');
     case 404:
       return notFound();
     case 413:
-      return new ApiError({
-        status,
-        code: 'body_too_large',
-        message: `The body is larger than ${MAX_BODY_BYTES} bytes.`,
-      });
+      return bodyTooLarge(boundOf(request));
     case 415:
-      return new ApiError({
-        status,
-        code: 'unsupported_media_type',
-        message: 'Send JSON, with the header "content-type: application/json".',
-      });
+      return unsupportedMediaType('Send JSON, with the header "content-type: application/json".');
     case 503:
       return unavailable();
     default:
       return new ApiError({ status, code: 'refused', message: 'The request cannot be served.' });
   }
+}
+
+/** How large a body of this type may be on this route. */
+function boundOf(request: FastifyRequest): number {
+  const form = takesForms(request) && isForm(request.headers['content-type']);
+  return form ? MAX_FORM_BYTES : MAX_BODY_BYTES;
 }
 
 function unavailable(): ApiError {

@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import { accountOf } from '../accounts/current-account.js';
 import type { MetricsService } from '../status/metrics.service.js';
 
+const TOO_MANY_REQUESTS = 429;
 const UNMATCHED = 'none';
 // Probes come every few seconds; their lines would bury the others.
 const PROBES: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics']);
@@ -29,7 +30,9 @@ export function observeRequests(
     const { method } = request;
     const status = reply.statusCode;
     metrics.count({ method, route, status, seconds: reply.elapsedTime / 1000 });
-    logger[PROBES.has(route) ? 'debug' : 'info']({
+    // Neither may a client that asks too often.
+    const quiet = PROBES.has(route) || status === TOO_MANY_REQUESTS;
+    logger[quiet ? 'debug' : 'info']({
       event: 'api.request',
       method,
       route,

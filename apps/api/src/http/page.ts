@@ -2,11 +2,66 @@ import * as z from 'zod';
 
 const DEFAULT_PER_PAGE = 30;
 const MAX_PER_PAGE = 100;
-const MAX_PAGE = 10_000;
+// Digits alone: what Number() would take besides ("1e1", "0x10") is a mistake.
+const PER_PAGE = /^(?:[1-9]\d?|100)$/u;
+const PER_PAGE_SCHEMA = { type: 'integer', minimum: 1, maximum: MAX_PER_PAGE } as const;
+const CURSOR = /^([a-z]+):([1-9]\d{0,15})$/u;
 
-/** GitHub's `per_page` and `page`. */
-export const page = z.object({
-  per_page: z.coerce.number().int().min(1).max(MAX_PER_PAGE).default(DEFAULT_PER_PAGE),
-  page: z.coerce.number().int().min(1).max(MAX_PAGE).default(1),
-});
-export type Page = z.infer<typeof page>;
+/** What a cursor walks through; one of another list is refused, not misread. */
+export type ListKind =
+  | 'accounts'
+  | 'addresses'
+  | 'comments'
+  | 'hooks'
+  | 'repositories'
+  | 'threads'
+  | 'tokens';
+
+/** Opaque to clients: they take it from `Link`. */
+export function encodeCursor(kind: ListKind, after: number): string {
+  return Buffer.from(`${kind}:${after}`, 'latin1').toString('base64url');
+}
+
+function decodeCursor(kind: ListKind, text: string): number | null {
+  const bytes = Buffer.from(text, 'base64url');
+  if (bytes.toString('base64url') !== text) return null;
+  const found = CURSOR.exec(bytes.toString('latin1'));
+  const after = Number(found?.[2]);
+  return found?.[1] === kind && Number.isSafeInteger(after) ? after : null;
+}
+
+/**
+ * `per_page` and the cursor of a list. Lists are walked by key, so a page costs the same at every depth and
+ * rows that come or go meanwhile shift nothing; that is why GitHub's `page` is known only as the first.
+ */
+export function pageOf(kind: ListKind) {
+  return z.strictObject({
+    per_page: z
+      .string()
+      .regex(PER_PAGE, `Use a whole number from 1 to ${MAX_PER_PAGE}.`)
+      .transform(Number)
+      .default(DEFAULT_PER_PAGE)
+      .meta({ ...PER_PAGE_SCHEMA, description: 'How many, 1 to 100' }),
+    page: z
+      .literal('1', {
+        error: 'Pages have no numbers here: follow rel="next" of the Link header.',
+      })
+      .optional()
+      .describe('Only "1": what follows is in the Link header'),
+    after: z
+      .string()
+      .transform((text, context) => {
+        const after = decodeCursor(kind, text);
+        if (after !== null) return after;
+        context.addIssue({
+          code: 'custom',
+          message: 'This is no cursor of this list: take it from the Link header.',
+          params: { code: 'bad_cursor' },
+        });
+        return z.NEVER;
+      })
+      .optional()
+      .describe('Cursor from the Link header'),
+  });
+}
+export type Page = z.infer<ReturnType<typeof pageOf>>;

@@ -6,13 +6,14 @@ export interface Candidate {
   accountId: number;
   login: string;
   name: string;
-  email: string;
+  /** Null: none is primary. */
+  email: string | null;
   verified: boolean;
   watching: boolean;
   /** Wants no mail at all of the repository. */
   ignored: boolean;
   /** Why they take part in the thread; null: they only watch. */
-  participation: 'author' | 'participant' | 'manual' | null;
+  participation: 'author' | 'participant' | 'mention' | 'manual' | null;
   /** Wants nothing more of the thread. */
   muted: boolean;
   mayRead: boolean;
@@ -28,7 +29,7 @@ type CandidateRow = {
   account_id: string;
   login: string;
   name: string;
-  email: string;
+  email: string | null;
   verified: boolean;
   watching: boolean;
   ignored: boolean;
@@ -73,8 +74,10 @@ export async function audiencePage(
       ) as suppressed
     from candidate c
     cross join lateral (
-      select p.login, p.name, p.email, p.email_verified_at is not null as verified
-      from ${schema.account} p where p.id = c.account_id offset 0
+      select p.login, p.name, e.address as email, e.verified_at is not null as verified
+      from ${schema.account} p
+      left join ${schema.emailAddress} e on e.account_id = p.id and e.is_primary
+      where p.id = c.account_id offset 0
     ) a
     join ${repository} on ${repository.id} = ${repositoryId}
     order by c.account_id`);

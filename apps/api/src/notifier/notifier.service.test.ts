@@ -117,6 +117,62 @@ describe('who gets a mail', () => {
     expect(skipsOf(made)).toEqual({ [bounced]: 'suppressed' });
   });
 
+  test('whom the text mentions, for that reason above all others, unless they want no mail', async () => {
+    const place = await world.place({ private: true });
+    const [author, participant, watcher, muted, outsider, actor] = [
+      await world.account(),
+      await world.account(),
+      await world.account(),
+      await world.account(),
+      await world.account(),
+      await world.account(),
+    ];
+    const people = [author, participant, watcher, muted, outsider, actor];
+    for (const id of [author, participant, watcher, muted, actor]) await world.member(place, id);
+    await world.takesPart(place, author, 'author');
+    await world.takesPart(place, participant);
+    await world.watch(place, watcher);
+    await world.takesPart(place, muted, 'mention', true);
+    await world.takesPart(place, outsider, 'mention');
+    await world.takesPart(place, actor);
+    const event = await commentEvent(place, actor);
+    const payload = event.payload as ReturnType<typeof commentPayload>;
+    const mentions = people.map((id) => ({ id, login: `person-${id}`, name: '' }));
+    const made = await page({
+      ...event,
+      payload: { ...payload, comment: { ...payload.comment, mentions } },
+    });
+    expect(readersOf(made)).toEqual({
+      [author]: 'mentioned',
+      [participant]: 'mentioned',
+      [watcher]: 'mentioned',
+    });
+    expect(skipsOf(made)).toEqual({ [muted]: 'muted', [outsider]: 'no_access', [actor]: 'actor' });
+    // A thread that is closed mentions nobody anew.
+    const closed = { ...payload, thread: { ...payload.thread, mentions } };
+    expect(readersOf(await page({ ...event, type: 'thread.closed', payload: closed }))).toEqual({
+      [author]: 'author',
+      [participant]: 'participant',
+      [watcher]: 'watching',
+    });
+    expect(readersOf(await page({ ...event, type: 'thread.opened', payload: closed }))).toEqual(
+      readersOf(made),
+    );
+  });
+
+  test('nobody, once the comment is deleted; who wanted none anyway is left out for that', async () => {
+    const place = await world.place();
+    const [watcher, muted] = [await world.account(), await world.account()];
+    await world.watch(place, watcher);
+    await world.takesPart(place, muted, 'participant', true);
+    const event = await commentEvent(place);
+    await world.pool.query('DELETE FROM comment WHERE id = $1', [place.commentId]);
+    const made = await page(event);
+    expect(made).toMatchObject({ jobs: [], cursor: null });
+    expect(skipsOf(made)).toEqual({ [watcher]: 'comment_deleted', [muted]: 'muted' });
+    expect(await contentsOf(event.id)).toBe(0);
+  });
+
   test('nobody, of an event that makes no mail or whose repository is gone', async () => {
     const place = await world.place();
     await world.watch(place, await world.account());

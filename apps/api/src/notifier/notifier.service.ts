@@ -14,9 +14,11 @@ import {
   NOTHING_TO_SEND,
   type SkippedTarget,
 } from '../outbox/fanout-consumer.js';
+import { isCommentGone } from '../outbox/is-comment-gone.js';
 import { UnsubscribeTokens } from '../unsubscribe/unsubscribe-tokens.js';
+import { addressPage, isAddressEvent } from './address-mail.js';
 import { audiencePage, type Candidate, countAudience } from './audience.js';
-import { chooseReader, type ReaderReason } from './choose-reader.js';
+import { chooseReader, type ReaderContext, type ReaderReason } from './choose-reader.js';
 import { personName } from './header-safe.js';
 import { readCursor, writeCursor } from './notifier-cursor.js';
 import { mailSender } from './mail-sender.js';
@@ -32,9 +34,13 @@ const MAILS_A_TURN = 100;
 interface Reader {
   candidate: Candidate;
   reason: ReaderReason;
+  address: string;
 }
 
-/** Turns events of a thread into one mail for each person who follows it and may read it now. */
+/**
+ * Turns events of a thread into one mail for each person who follows it and may read it now, and an
+ * address that was added into the mail that verifies it.
+ */
 @Injectable()
 export class NotifierService implements FanoutConsumer {
   constructor(
@@ -44,13 +50,20 @@ export class NotifierService implements FanoutConsumer {
   ) {}
 
   async page(tx: Transaction, event: FanoutEvent, cursor: string | null): Promise<FanoutPage> {
+    if (isAddressEvent(event)) {
+      return addressPage(tx, this.queue, event, mailSender(this.settings));
+    }
     if (!isMailEventType(event.type) || event.repositoryId === null) return NOTHING_TO_SEND;
     const mail = event as MailEvent & FanoutEvent;
     const { thread, sender } = mail.payload;
     const audience = { repositoryId: event.repositoryId, threadId: thread.id };
     const from = cursor === null ? null : readCursor(cursor);
     const candidates = await audiencePage(tx, audience, from?.after ?? 0, PAGE_SIZE);
-    const { readers, skips } = sort(candidates, sender.id);
+    const { readers, skips } = sort(candidates, {
+      actorId: sender.id,
+      mentioned: mentionedIn(mail),
+      commentGone: candidates.length > 0 && (await isCommentGone(tx, event)),
+    });
     const last = candidates.length < PAGE_SIZE;
     const bulk =
       from?.bulk ??
@@ -75,8 +88,8 @@ export class NotifierService implements FanoutConsumer {
     bulk: boolean,
   ): Promise<NewJob[]> {
     const jobs: NewJob[] = [];
-    for (const { candidate, reason } of readers) {
-      const { accountId, email } = candidate;
+    for (const { candidate, reason, address } of readers) {
+      const { accountId } = candidate;
       const token = this.tokens.sign({ threadId: event.payload.thread.id, accountId });
       jobs.push({
         id: uuidv7(),
@@ -84,11 +97,11 @@ export class NotifierService implements FanoutConsumer {
         eventId: event.id,
         contentId,
         kind: 'email',
-        lane: mailLane(email, bulk),
+        lane: mailLane(address, bulk),
         repositoryId: event.repositoryId,
         accountId,
         own: {
-          to: { name: personName(candidate), address: email },
+          to: { name: personName(candidate), address },
           slots: { r: reason, u: token } satisfies ReaderSlots,
         },
       });
@@ -100,14 +113,31 @@ export class NotifierService implements FanoutConsumer {
 
 function sort(
   candidates: readonly Candidate[],
-  actorId: number,
+  context: ReaderContext,
 ): { readers: Reader[]; skips: SkippedTarget[] } {
   const readers: Reader[] = [];
   const skips: SkippedTarget[] = [];
   for (const candidate of candidates) {
-    const choice = chooseReader(candidate, actorId);
-    if ('mail' in choice) readers.push({ candidate, reason: choice.mail });
+    const choice = chooseReader(candidate, context);
+    if ('mail' in choice) readers.push({ candidate, reason: choice.mail, address: choice.address });
     else skips.push({ targetKind: 'account', targetId: candidate.accountId, reason: choice.skip });
   }
   return { readers, skips };
+}
+
+/** Whom the text of this very event mentions: what the thread said earlier is no news. */
+function mentionedIn(event: MailEvent): ReadonlySet<number> {
+  switch (event.type) {
+    case 'thread.opened':
+      return idsOf(event.payload.thread.mentions);
+    case 'comment.created':
+      return idsOf(event.payload.comment.mentions);
+    case 'thread.closed':
+    case 'thread.reopened':
+      return idsOf([]);
+  }
+}
+
+function idsOf(people: readonly { id: number }[] = []): ReadonlySet<number> {
+  return new Set(people.map(({ id }) => id));
 }

@@ -6,19 +6,36 @@ import {
   schema,
   type Transaction,
 } from '@ghost/db';
+import { type AuditAction, recordAccessChange } from '@ghost/operations';
 import { type Queue, sqlOf } from '@ghost/queue';
 import type { Settings } from '@ghost/settings';
 import { Inject, Injectable } from '@nestjs/common';
-import { and, eq } from 'drizzle-orm';
+import { and, asc, eq, gt, inArray } from 'drizzle-orm';
 
 import { AccountsService } from '../accounts/accounts.service.js';
-import type { Account } from '../accounts/current-account.js';
+import type { Account, Person } from '../accounts/current-account.js';
 import { DATABASE, POOL, QUEUE, SETTINGS } from '../database/tokens.js';
 import { invalidField, notFound } from '../http/api-error.js';
 import { actorSnapshot, repositorySnapshot } from '../snapshots.js';
-import { type RepositoryAccess, requireAccess } from './repository-access.js';
+import {
+  type MemberPermission,
+  type NewCollaborator,
+  PERMISSION_OF_NAME,
+} from './collaborator-schemas.js';
+import type { Collaborator } from './collaborator-view.js';
+import {
+  includesPermission,
+  lockAccess,
+  OWNER_COLUMNS,
+  permissionColumn,
+  type RepositoryAccess,
+  requireAccess,
+} from './repository-access.js';
 import type { RepositoryPath } from './repository-path.js';
-import type { NewCollaborator } from './repository-schemas.js';
+import type { CollaboratorsQuery } from './repository-queries.js';
+import { fullName } from './repository-view.js';
+
+const LEVELS: readonly MemberPermission[] = ['read', 'write', 'admin'];
 
 /** Who may use a repository besides its owner. */
 @Injectable()
@@ -31,6 +48,56 @@ export class MembersService {
     @Inject(AccountsService) private readonly accounts: AccountsService,
   ) {}
 
+  /** The owner and the members by account id: one more than a page holds. */
+  async list(
+    account: Account,
+    path: RepositoryPath,
+    { per_page: perPage, after = 0, affiliation, permission }: CollaboratorsQuery,
+  ): Promise<Collaborator[]> {
+    const { repository, owner } = await requireAccess(this.db, account, path, 'write');
+    const least = permission === undefined ? 'read' : PERMISSION_OF_NAME[permission];
+    const enough = LEVELS.filter((level) => includesPermission(level, least));
+    const members: Collaborator[] = await this.db
+      .select({ ...OWNER_COLUMNS, permission: schema.member.permission })
+      .from(schema.member)
+      .innerJoin(schema.account, eq(schema.account.id, schema.member.accountId))
+      .where(
+        and(
+          eq(schema.member.repositoryId, repository.id),
+          gt(schema.member.accountId, after),
+          inArray(schema.member.permission, enough),
+        ),
+      )
+      .orderBy(asc(schema.member.accountId))
+      .limit(perPage + 1);
+    if (affiliation !== 'outside' && owner.id > after) {
+      members.push({ ...owner, permission: 'admin' });
+    }
+    return members.sort((one, other) => one.id - other.id).slice(0, perPage + 1);
+  }
+
+  /** @throws ApiError 404 as well when the person is no collaborator */
+  async requireCollaborator(account: Account, path: RepositoryPath, login: string): Promise<void> {
+    const access = await requireAccess(this.db, account, path, 'write');
+    const person = await this.requirePerson(login);
+    if (person.id === access.owner.id) return;
+    const key = { repositoryId: access.repository.id, accountId: person.id };
+    const [found] = await this.db.select().from(schema.member).where(isMember(key));
+    if (found === undefined) throw notFound();
+  }
+
+  /** What anybody may do here, collaborator or not. */
+  async permissionOf(account: Account, path: RepositoryPath, login: string): Promise<Collaborator> {
+    const access = await requireAccess(this.db, account, path, 'write');
+    const person = await this.requirePerson(login);
+    const [found] = await this.db
+      .select({ permission: permissionColumn(person) })
+      .from(schema.repository)
+      .where(eq(schema.repository.id, access.repository.id));
+    if (found === undefined) throw notFound();
+    return { ...person, permission: found.permission };
+  }
+
   /** Adds a member, or changes what one may do; only the first is an event. */
   async add(
     account: Account,
@@ -38,20 +105,23 @@ export class MembersService {
     login: string,
     { permission }: NewCollaborator,
   ): Promise<void> {
-    const access = await requireAccess(this.db, account, path, 'admin');
+    await requireAccess(this.db, account, path, 'admin');
     const person = await this.requirePerson(login);
-    if (person.id === access.owner.id) {
-      throw invalidField('username', 'invalid', 'The owner of a repository is no collaborator.');
-    }
     await inTransaction(this.pool, async (tx) => {
+      const access = await lockAccess(tx, account, path, 'admin');
+      requireNotOwner(access, person);
       const key = { repositoryId: access.repository.id, accountId: person.id };
-      const added = await tx
-        .insert(schema.member)
-        .values({ ...key, permission })
-        .onConflictDoNothing()
-        .returning({ accountId: schema.member.accountId });
-      if (added.length > 0) await this.publish(tx, 'member.added', access, account, person);
-      else await tx.update(schema.member).set({ permission }).where(isMember(key));
+      const [before] = await tx.select().from(schema.member).where(isMember(key));
+      if (before?.permission === permission) return;
+      const change = { before: before?.permission ?? null, after: permission };
+      if (before === undefined) {
+        await tx.insert(schema.member).values({ ...key, permission });
+        await this.publish(tx, 'member.added', access, account, person);
+        await audit(tx, 'member.added', account, access, person, change);
+      } else {
+        await tx.update(schema.member).set({ permission }).where(isMember(key));
+        await audit(tx, 'member.changed', account, access, person, change);
+      }
     });
   }
 
@@ -62,27 +132,23 @@ export class MembersService {
    */
   async remove(account: Account, path: RepositoryPath, login: string): Promise<void> {
     const leaves = account.login.toLowerCase() === login.toLowerCase();
-    const access = await requireAccess(this.db, account, path, leaves ? 'read' : 'admin');
+    const needs = leaves ? 'read' : 'admin';
+    await requireAccess(this.db, account, path, needs);
     const person = await this.requirePerson(login);
     await inTransaction(this.pool, async (tx) => {
-      const [locked] = await tx
-        .select({ private: schema.repository.private })
-        .from(schema.repository)
-        .where(eq(schema.repository.id, access.repository.id))
-        .for('update');
-      if (locked === undefined) throw notFound();
+      const access = await lockAccess(tx, account, path, needs);
+      requireNotOwner(access, person);
       const key = { repositoryId: access.repository.id, accountId: person.id };
-      const removed = await tx
-        .delete(schema.member)
-        .where(isMember(key))
-        .returning({ accountId: schema.member.accountId });
-      if (removed.length === 0) return;
-      if (locked.private) await this.queue.cancel(sqlOf(tx), key, 'access_lost');
+      const [removed] = await tx.delete(schema.member).where(isMember(key)).returning();
+      if (removed === undefined) return;
+      const change = { before: removed.permission, after: null };
+      await audit(tx, 'member.removed', account, access, person, change);
       await this.publish(tx, 'member.removed', access, account, person);
+      if (access.repository.private) await this.queue.cancel(sqlOf(tx), key, 'access_lost');
     });
   }
 
-  private async requirePerson(login: string): Promise<Account> {
+  private async requirePerson(login: string): Promise<Person> {
     const person = await this.accounts.findByLogin(login);
     if (person === null) throw notFound();
     return person;
@@ -93,7 +159,7 @@ export class MembersService {
     type: 'member.added' | 'member.removed',
     { repository, owner }: RepositoryAccess,
     sender: Account,
-    member: Account,
+    member: Person,
   ): Promise<void> {
     const payload = {
       repository: repositorySnapshot(this.settings.publicUrl, repository, owner),
@@ -106,4 +172,22 @@ export class MembersService {
 
 function isMember({ repositoryId, accountId }: { repositoryId: number; accountId: number }) {
   return and(eq(schema.member.repositoryId, repositoryId), eq(schema.member.accountId, accountId));
+}
+
+function requireNotOwner(access: RepositoryAccess, person: Person): void {
+  if (person.id !== access.owner.id) return;
+  const message = 'The owner of a repository has every permission, and is no member.';
+  throw invalidField('username', 'invalid', message);
+}
+
+async function audit(
+  tx: Transaction,
+  action: AuditAction,
+  actor: Account,
+  access: RepositoryAccess,
+  subject: Person,
+  detail: { before: MemberPermission | null; after: MemberPermission | null },
+): Promise<void> {
+  const repository = { id: access.repository.id, fullName: fullName(access) };
+  await recordAccessChange(sqlOf(tx), { action, actor, repository, subject, detail });
 }

@@ -4,11 +4,18 @@ import { CollaboratorsController } from './collaborators.controller.js';
 import { MembersService } from './members.service.js';
 import { RepositoriesController } from './repositories.controller.js';
 import { RepositoriesService } from './repositories.service.js';
+import { RepositoryListsController } from './repository-lists.controller.js';
+import { RepositoryListsService } from './repository-lists.service.js';
 import { SubscriptionsController } from './subscriptions.controller.js';
 import { SubscriptionsService } from './subscriptions.service.js';
 
 @Module({
-  controllers: [RepositoriesController, CollaboratorsController, SubscriptionsController],
-  providers: [RepositoriesService, MembersService, SubscriptionsService],
+  controllers: [
+    RepositoriesController,
+    RepositoryListsController,
+    CollaboratorsController,
+    SubscriptionsController,
+  ],
+  providers: [RepositoriesService, RepositoryListsService, MembersService, SubscriptionsService],
 })
 export class RepositoriesModule {}

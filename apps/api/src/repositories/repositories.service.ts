@@ -1,18 +1,27 @@
-import { type Database, inTransaction, type Pool, schema } from '@ghost/db';
+import { type Database, inTransaction, type Pool, schema, type Transaction } from '@ghost/db';
+import { type AuditAction, recordAccessChange } from '@ghost/operations';
+import { type Queue, sqlOf } from '@ghost/queue';
 import { Inject, Injectable } from '@nestjs/common';
+import { eq, inArray, sql } from 'drizzle-orm';
 
 import type { Account } from '../accounts/current-account.js';
-import { DATABASE, POOL } from '../database/tokens.js';
-import { invalidField } from '../http/api-error.js';
-import { type RepositoryAccess, requireAccess } from './repository-access.js';
+import { DATABASE, POOL, QUEUE } from '../database/tokens.js';
+import { invalidField, missingScope } from '../http/api-error.js';
+import { cancelUnreadableMail } from './cancel-unreadable-mail.js';
+import { lockAccess, type RepositoryAccess, requireAccess } from './repository-access.js';
 import type { RepositoryPath } from './repository-path.js';
-import type { NewRepository } from './repository-schemas.js';
+import type { NewRepository, RepositoryEdit } from './repository-schemas.js';
+import { fullName, visibilityOf } from './repository-view.js';
+
+/** Throws when the asker's `If-Match` does not name what they see now. */
+export type AccessPrecondition = (current: RepositoryAccess) => void;
 
 @Injectable()
 export class RepositoriesService {
   constructor(
     @Inject(DATABASE) private readonly db: Database,
     @Inject(POOL) private readonly pool: Pool,
+    @Inject(QUEUE) private readonly queue: Queue,
   ) {}
 
   /** Makes a repository of the account; its owner watches it from the start. */
@@ -20,12 +29,7 @@ export class RepositoriesService {
     return inTransaction(this.pool, async (tx) => {
       const [repository] = await tx
         .insert(schema.repository)
-        .values({
-          ownerId: account.id,
-          name: wanted.name,
-          private: wanted.private,
-          description: wanted.description ?? null,
-        })
+        .values({ ownerId: account.id, ...wanted })
         .onConflictDoNothing()
         .returning();
       if (repository === undefined) {
@@ -33,11 +37,99 @@ export class RepositoriesService {
       }
       await tx.insert(schema.threadCounter).values({ repositoryId: repository.id });
       await tx.insert(schema.watch).values({ repositoryId: repository.id, accountId: account.id });
-      return { repository, owner: account, permission: 'admin' };
+      const access: RepositoryAccess = { repository, owner: account, permission: 'admin' };
+      await audit(tx, 'repository.created', account, access, { after: visibilityOf(repository) });
+      return access;
     });
   }
 
-  async find(account: Account, path: RepositoryPath): Promise<RepositoryAccess> {
+  async find(account: Account | null, path: RepositoryPath): Promise<RepositoryAccess> {
     return requireAccess(this.db, account, path, 'read');
   }
+
+  /** Changes what is described, and who may read it: whoever can no more keeps no waiting mail. */
+  async edit(
+    account: Account,
+    path: RepositoryPath,
+    wanted: RepositoryEdit,
+    precondition: AccessPrecondition,
+  ): Promise<RepositoryAccess> {
+    return inTransaction(this.pool, async (tx) => {
+      const access = await lockAccess(tx, account, path, 'admin');
+      precondition(access);
+      const { repository } = access;
+      if (wanted.name !== undefined && wanted.name !== repository.name) {
+        throw invalidField('name', 'not_offered', 'Renaming a repository is not offered.');
+      }
+      const next = {
+        private: wanted.private ?? repository.private,
+        description: wanted.description === undefined ? repository.description : wanted.description,
+      };
+      const turned = next.private !== repository.private;
+      if (turned && !account.token.scopes.includes('admin')) throw missingScope('admin');
+      if (!turned && next.description === repository.description) return access;
+      const [changed] = await tx
+        .update(schema.repository)
+        .set({ ...next, updatedAt: sql`now()` })
+        .where(eq(schema.repository.id, repository.id))
+        .returning();
+      if (changed === undefined) throw new Error('The update of a locked repository found no row');
+      if (turned) {
+        const before = visibilityOf(repository);
+        const after = visibilityOf(changed);
+        await audit(tx, 'repository.visibility_changed', account, access, { before, after });
+        if (changed.private) await cancelUnreadableMail(tx, this.queue, changed.id);
+      }
+      return { ...access, repository: changed };
+    });
+  }
+
+  /**
+   * Deletes a repository with all that is in it, and cancels what waits to be sent for it. Its events
+   * stay, as does what was sent; those that fan-out has not seen yet find nobody.
+   */
+  async remove(
+    account: Account,
+    path: RepositoryPath,
+    precondition: AccessPrecondition,
+  ): Promise<void> {
+    await inTransaction(this.pool, async (tx) => {
+      const access = await lockAccess(tx, account, path, 'admin');
+      precondition(access);
+      const { repository } = access;
+      await audit(tx, 'repository.deleted', account, access, { before: visibilityOf(repository) });
+      await clearOut(tx, repository.id);
+      await tx.delete(schema.repository).where(eq(schema.repository.id, repository.id));
+      // Last, as it locks lanes that others' mail passes through.
+      const target = { repositoryId: repository.id };
+      await this.queue.cancel(sqlOf(tx), target, 'repository_deleted');
+    });
+  }
+}
+
+/**
+ * Waits for whoever opens a thread, or writes or edits a comment, and lets nobody begin: each locks first
+ * what is deleted here, in this order. A deletion that met them half-way would wait for them while they
+ * wait for it.
+ */
+async function clearOut(tx: Transaction, repositoryId: number): Promise<void> {
+  const { comment, commentCounter, thread, threadCounter } = schema;
+  await tx.delete(threadCounter).where(eq(threadCounter.repositoryId, repositoryId));
+  const threads = tx
+    .select({ id: thread.id })
+    .from(thread)
+    .where(eq(thread.repositoryId, repositoryId));
+  await tx.delete(commentCounter).where(inArray(commentCounter.threadId, threads));
+  await tx.delete(comment).where(inArray(comment.threadId, threads));
+}
+
+async function audit(
+  tx: Transaction,
+  action: AuditAction,
+  actor: Account,
+  access: RepositoryAccess,
+  detail: Record<string, unknown>,
+): Promise<void> {
+  const repository = { id: access.repository.id, fullName: fullName(access) };
+  await recordAccessChange(sqlOf(tx), { action, actor, repository, detail });
 }

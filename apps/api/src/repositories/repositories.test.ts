@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { type Person, startTestApi, type TestApi } from '../../../../test/support/test-api.js';
-import { waitUntil } from '../../../../test/support/wait-until.js';
 
 let api: TestApi;
 let ada: Person;
@@ -13,17 +12,34 @@ beforeAll(async () => {
   ada = await api.addPerson('ada');
   bob = await api.addPerson('bob');
   cleo = await api.addPerson('cleo');
-  await ada.ask('POST', '/user/repos', { name: 'engine' });
-  await ada.ask('POST', '/user/repos', { name: 'secret', private: true });
+  await ada.ask('POST', '/user/repos', { name: 'engine', private: false });
 });
 afterAll(() => api.stop());
 
 const NOT_FOUND = { message: 'Not Found', code: 'not_found' };
 
+/** Asks with headers of one's own; without a person, without a token. */
+async function send(person: Person | null, method: string, path: string, rest: RequestInit = {}) {
+  const headers = new Headers(rest.headers);
+  if (person !== null) headers.set('authorization', `Bearer ${person.token}`);
+  if (rest.body !== undefined) headers.set('content-type', 'application/json');
+  return fetch(`${api.url}/api${path}`, { ...rest, method, headers });
+}
+
+async function auditOf(repository: string) {
+  const { rows } = await api.pool.query(
+    `SELECT action, actor, token_id IS NOT NULL AS by_token, subject, detail FROM audit_entry
+     WHERE repository = $1 ORDER BY id`,
+    [repository],
+  );
+  return rows;
+}
+
 describe('making repositories', () => {
   test('a repository is answered in the usual shape, and its owner watches it', async () => {
     const { status, body } = await bob.ask('POST', '/user/repos', {
       name: 'Tools.js',
+      private: false,
       description: 'Sharp ones 🔪',
       has_issues: true,
       auto_init: true,
@@ -38,7 +54,14 @@ describe('making repositories', () => {
       description: 'Sharp ones 🔪',
       html_url: 'https://ghost.example/bob/Tools.js',
       url: 'https://ghost.example/api/repos/bob/Tools.js',
-      permissions: { admin: true, push: true, pull: true },
+      clone_url: 'https://ghost.example/bob/Tools.js.git',
+      ssh_url: 'git@ghost.example:bob/Tools.js.git',
+      hooks_url: 'https://ghost.example/api/repos/bob/Tools.js/hooks',
+      collaborators_url:
+        'https://ghost.example/api/repos/bob/Tools.js/collaborators{/collaborator}',
+      stargazers_count: 0,
+      license: null,
+      permissions: { admin: true, maintain: true, push: true, triage: true, pull: true },
     });
     const watch = await bob.ask('GET', '/repos/bob/tools.js/subscription');
     expect(watch.body).toMatchObject({ subscribed: true, ignored: false });
@@ -46,6 +69,33 @@ describe('making repositories', () => {
     expect(seen.body).toMatchObject({
       full_name: 'bob/Tools.js',
       permissions: { admin: false, push: false, pull: true },
+    });
+    expect(await auditOf('bob/Tools.js')).toEqual([
+      {
+        action: 'repository.created',
+        actor: 'bob',
+        by_token: true,
+        subject: null,
+        detail: { after: 'public' },
+      },
+    ]);
+  });
+
+  test.each([
+    ['nothing', {}, true],
+    ['private: true', { private: true }, true],
+    ['private: false', { private: false }, false],
+    ['visibility: "private"', { visibility: 'private' }, true],
+    ['visibility: "public"', { visibility: 'public' }, false],
+    ['both, agreeing', { private: false, visibility: 'public' }, false],
+  ])('%s makes private: %j', async (name, wanted, hidden) => {
+    const made = await ada.ask('POST', '/user/repos', {
+      name: name.replace(/[^a-z]+/gu, '-'),
+      ...wanted,
+    });
+    expect(made.body).toMatchObject({
+      private: hidden,
+      visibility: hidden ? 'private' : 'public',
     });
   });
 
@@ -58,7 +108,14 @@ describe('making repositories', () => {
     ['a name that is taken, without case', { name: 'ENGINE' }, 'name', 'already_exists'],
     ['a description with NUL', { name: 'a', description: 'a\0' }, 'description', 'invalid'],
     ['"private" as text', { name: 'a', private: 'true' }, 'private', 'invalid'],
-    ['an unknown field', { name: 'a', visibility: 'private' }, 'visibility', 'unknown_field'],
+    ['an unknown field', { name: 'a', colour: 'red' }, 'colour', 'unknown_field'],
+    ['"internal"', { name: 'a', visibility: 'internal' }, 'visibility', 'invalid'],
+    [
+      'a contradiction',
+      { name: 'a', private: true, visibility: 'public' },
+      'visibility',
+      'invalid',
+    ],
   ])('%s is a 422 that names the field', async (_name, wanted, field, code) => {
     const { status, body } = await ada.ask('POST', '/user/repos', wanted);
     expect(status).toBe(422);
@@ -66,159 +123,142 @@ describe('making repositories', () => {
   });
 });
 
-describe('collaborators', () => {
-  test.each([
-    [undefined, { admin: false, push: true }],
-    [{ permission: 'pull' }, { admin: false, push: false }],
-    [{ permission: 'write' }, { admin: false, push: true }],
-    [{ permission: 'admin' }, { admin: true, push: true }],
-    [{ permission: 'read' }, { admin: false, push: false }],
-  ])('a member with %j may do as much', async (wanted, permissions) => {
-    const { status, body } = await ada.ask('PUT', '/repos/ada/secret/collaborators/CLEO', wanted);
-    expect({ status, body }).toEqual({ status: 204, body: undefined });
-    const seen = await cleo.ask('GET', '/repos/ada/secret');
-    expect(seen.body.permissions).toMatchObject(permissions);
+describe('reading a repository', () => {
+  test('what is public is read without an account', async () => {
+    const answer = await send(null, 'GET', '/repos/ada/engine');
+    expect(answer.status).toBe(200);
+    expect(await answer.json()).toMatchObject({
+      full_name: 'ada/engine',
+      permissions: { admin: false, push: false, pull: true },
+    });
   });
 
-  test('only the first addition and the removal are events', async () => {
-    const dan = await api.addPerson('dan');
-    await ada.ask('PUT', '/repos/ada/engine/collaborators/dan', { permission: 'push' });
-    await ada.ask('PUT', '/repos/ada/engine/collaborators/dan', { permission: 'admin' });
-    await dan.ask('DELETE', '/repos/ada/engine/collaborators/dan');
-    const again = await ada.ask('DELETE', '/repos/ada/engine/collaborators/dan');
-    expect(again.status).toBe(204);
-    const toMember = (payload: { member: { login: string } }) => payload.member.login === 'dan';
-    const added = (await api.eventsOf('member.added')).filter(toMember);
-    const removed = (await api.eventsOf('member.removed')).filter(toMember);
-    expect(added).toMatchObject([{ sender: { login: 'ada' }, repository: { name: 'engine' } }]);
-    expect(removed).toMatchObject([{ sender: { login: 'dan' }, member: { id: dan.id } }]);
-  });
-
-  test.each([
-    ['the owner', '/repos/ada/engine/collaborators/ada', undefined, 422],
-    ['nobody', '/repos/ada/engine/collaborators/nobody', undefined, 404],
-    ['no possible login', '/repos/ada/engine/collaborators/a%00b', undefined, 404],
-    ['an unknown permission', '/repos/ada/engine/collaborators/bob', { permission: 'root' }, 422],
-  ])('%s cannot be added', async (_name, path, wanted, status) => {
-    expect((await ada.ask('PUT', path, wanted)).status).toBe(status);
-  });
-
-  test('only an admin adds and removes others', async () => {
-    await ada.ask('PUT', '/repos/ada/engine/collaborators/cleo', { permission: 'push' });
-    for (const method of ['PUT', 'DELETE']) {
-      const answer = await cleo.ask(method, '/repos/ada/engine/collaborators/bob');
-      expect(answer.status).toBe(403);
-      expect(answer.body).toMatchObject({ code: 'forbidden' });
-      const outside = await bob.ask(method, '/repos/ada/secret/collaborators/bob');
-      expect(outside).toMatchObject({ status: 404, body: NOT_FOUND });
+  test('what is private is to strangers and without an account as if it were not there', async () => {
+    await ada.ask('POST', '/user/repos', { name: 'hidden' });
+    for (const asker of [null, bob]) {
+      const hidden = await send(asker, 'GET', '/repos/ada/hidden');
+      expect({ status: hidden.status, body: await hidden.json() }).toEqual({
+        status: 404,
+        body: NOT_FOUND,
+      });
     }
-    expect((await cleo.ask('DELETE', '/repos/ada/engine/collaborators/cleo')).status).toBe(204);
   });
 });
 
-describe('losing access', () => {
-  async function waitingMail(repository: string, login: string) {
-    const { rows } = await api.pool.query(
-      `SELECT j.status, j.last_error FROM delivery_job j JOIN repository r ON r.id = j.repository_id
-       JOIN account a ON a.id = j.account_id WHERE r.name = $1 AND a.login = $2`,
-      [repository, login],
-    );
-    return rows;
-  }
-
-  async function commentToWatcher(repository: string, watcher: Person): Promise<void> {
-    await ada.ask('PUT', `/repos/ada/${repository}/collaborators/${watcher.login}`);
-    await watcher.ask('PUT', `/repos/ada/${repository}/subscription`, { subscribed: true });
-    await ada.ask('POST', `/repos/ada/${repository}/threads`, { title: 'News' });
-    await waitUntil(async () => (await waitingMail(repository, watcher.login)).length > 0, {
-      what: `mail to ${watcher.login}`,
+describe('editing a repository', () => {
+  test('what is named changes, what is not stays', async () => {
+    await ada.ask('POST', '/user/repos', { name: 'edited', description: 'One' });
+    const first = await ada.ask('PATCH', '/repos/ada/edited', { description: 'Two' });
+    expect(first).toMatchObject({ status: 200, body: { description: 'Two', private: true } });
+    const second = await ada.ask('PATCH', '/repos/ada/edited', { visibility: 'public' });
+    expect(second.body).toMatchObject({ description: 'Two', private: false });
+    const third = await ada.ask('PATCH', '/repos/ada/edited', {
+      name: 'edited',
+      description: null,
+      has_wiki: true,
     });
-  }
-
-  test('a member removed from a private repository gets none of the waiting mail', async () => {
-    const eve = await api.addPerson('eve');
-    await commentToWatcher('secret', eve);
-    expect((await ada.ask('DELETE', '/repos/ada/secret/collaborators/eve')).status).toBe(204);
-    expect(await waitingMail('secret', 'eve')).toEqual([
-      { status: 'cancelled', last_error: 'access_lost' },
-    ]);
-    expect(await eve.ask('GET', '/repos/ada/secret')).toMatchObject({
-      status: 404,
-      body: NOT_FOUND,
-    });
-    expect((await api.eventsOf('member.removed')).at(-1)).toMatchObject({
-      member: { login: 'eve' },
-    });
-  });
-
-  test('a member removed from a public repository keeps theirs, as anybody may read it', async () => {
-    const fay = await api.addPerson('fay');
-    await commentToWatcher('engine', fay);
-    await ada.ask('DELETE', '/repos/ada/engine/collaborators/fay');
-    expect(await waitingMail('engine', 'fay')).toMatchObject([{ status: 'pending' }]);
-  });
-
-  test('a removal waits for whoever holds the repository for fan-out', async () => {
-    await api.addPerson('gil');
-    await ada.ask('PUT', '/repos/ada/secret/collaborators/gil');
-    const page = await api.pool.connect();
-    await page.query('BEGIN');
-    await page.query(`SELECT FROM repository WHERE name = 'secret' FOR SHARE`);
-    let ended = false;
-    const removal = ada.ask('DELETE', '/repos/ada/secret/collaborators/gil').finally(() => {
-      ended = true;
-    });
-    await api.waitUntilBlocked();
-    expect(ended).toBe(false);
-    await page.query('COMMIT');
-    page.release();
-    expect((await removal).status).toBe(204);
-  });
-});
-
-describe('watching', () => {
-  const WATCH = '/repos/ada/engine/subscription';
-
-  test('a person watches, ignores and forgets a repository', async () => {
-    expect((await bob.ask('GET', WATCH)).status).toBe(404);
-    expect(await bob.ask('PUT', WATCH)).toMatchObject({
-      status: 200,
-      body: {
-        subscribed: true,
-        ignored: false,
-        reason: null,
-        url: 'https://ghost.example/api/repos/ada/engine/subscription',
-        repository_url: 'https://ghost.example/api/repos/ada/engine',
+    expect(third.body).toMatchObject({ description: null, private: false });
+    expect((await ada.ask('GET', '/repos/ada/edited')).body).toEqual(third.body);
+    expect(await auditOf('ada/edited')).toMatchObject([
+      { action: 'repository.created' },
+      {
+        action: 'repository.visibility_changed',
+        actor: 'ada',
+        detail: { before: 'private', after: 'public' },
       },
-    });
-    const ignoring = await bob.ask('PUT', WATCH, { ignored: true });
-    expect(ignoring.body).toMatchObject({ subscribed: false, ignored: true });
-    expect((await bob.ask('GET', WATCH)).body).toEqual(ignoring.body);
-    const neither = await bob.ask('PUT', WATCH, { subscribed: false });
-    expect(neither.body).toMatchObject({ subscribed: false, ignored: false });
-    expect((await bob.ask('GET', WATCH)).status).toBe(404);
-    await bob.ask('PUT', WATCH, { subscribed: true, ignored: false });
-    expect((await bob.ask('DELETE', WATCH)).status).toBe(204);
-    expect((await bob.ask('GET', WATCH)).status).toBe(404);
+    ]);
   });
 
-  test('watching and ignoring at once is a 422', async () => {
-    const answer = await bob.ask('PUT', WATCH, { subscribed: true, ignored: true });
-    expect(answer.body.errors).toMatchObject([{ field: 'ignored' }]);
-    expect(answer.status).toBe(422);
+  test('a change of nothing changes nothing', async () => {
+    await ada.ask('POST', '/user/repos', { name: 'still' });
+    const before = await ada.ask('GET', '/repos/ada/still');
+    const edited = await ada.ask('PATCH', '/repos/ada/still', { private: true });
+    expect(edited.body).toEqual(before.body);
+    expect(edited.headers.get('etag')).toBe(before.headers.get('etag'));
+    expect(await auditOf('ada/still')).toHaveLength(1);
+  });
+
+  test.each([
+    ['another name', { name: 'motor' }, 'name', 'not_offered'],
+    ['another case of its name', { name: 'Engine' }, 'name', 'not_offered'],
+    ['archiving', { archived: true }, 'archived', 'invalid'],
+    ['a contradiction', { private: false, visibility: 'private' }, 'visibility', 'invalid'],
+    ['an unknown field', { homepages: '' }, 'homepages', 'unknown_field'],
+    ['a long description', { description: 'a'.repeat(351) }, 'description', 'too_long'],
+  ])('%s is a 422 that names the field', async (_name, wanted, field, code) => {
+    const { status, body } = await ada.ask('PATCH', '/repos/ada/engine', wanted);
+    expect(status).toBe(422);
+    expect(body.errors).toMatchObject([{ field, code }]);
+  });
+
+  test('only an admin edits', async () => {
+    await ada.ask('PUT', '/repos/ada/engine/collaborators/cleo', { permission: 'push' });
+    for (const person of [bob, cleo]) {
+      const answer = await person.ask('PATCH', '/repos/ada/engine', { description: 'Mine' });
+      expect(answer).toMatchObject({ status: 403, body: { code: 'forbidden' } });
+    }
+    await ada.ask('PUT', '/repos/ada/engine/collaborators/cleo', { permission: 'admin' });
+    const edited = await cleo.ask('PATCH', '/repos/ada/engine', { description: 'Ours' });
+    expect(edited).toMatchObject({ status: 200, body: { description: 'Ours' } });
+  });
+
+  test('who may read it changes only by a token that may change access', async () => {
+    const dan = await api.addPerson('dan');
+    await api.pool.query(`UPDATE api_token SET scopes = '{repo}' WHERE account_id = $1`, [dan.id]);
+    await dan.ask('POST', '/user/repos', { name: 'own' });
+    const shown = await dan.ask('PATCH', '/repos/dan/own', { private: false });
+    expect(shown).toMatchObject({ status: 403, body: { code: 'missing_scope' } });
+    const described = await dan.ask('PATCH', '/repos/dan/own', {
+      private: true,
+      description: 'Kept private',
+    });
+    expect(described).toMatchObject({ status: 200, body: { private: true } });
+  });
+
+  test('If-Match of an older reading is a 412, and changes nothing', async () => {
+    await ada.ask('POST', '/user/repos', { name: 'matched' });
+    const path = '/repos/ada/matched';
+    const tag = (await send(ada, 'GET', path)).headers.get('etag') ?? '';
+    const edit = (description: string) =>
+      send(ada, 'PATCH', path, {
+        headers: { 'if-match': tag },
+        body: JSON.stringify({ description }),
+      });
+    expect((await edit('First')).status).toBe(200);
+    expect((await edit('Second')).status).toBe(412);
+    expect((await ada.ask('GET', path)).body.description).toBe('First');
+    const removal = { headers: { 'if-match': tag } };
+    expect((await send(ada, 'DELETE', path, removal)).status).toBe(412);
+    const now = (await send(ada, 'GET', path)).headers.get('etag') ?? '';
+    expect((await send(ada, 'DELETE', path, { headers: { 'if-match': now } })).status).toBe(204);
   });
 });
 
-test.each([
-  ['GET', ''],
-  ['GET', '/subscription'],
-  ['PUT', '/subscription'],
-  ['DELETE', '/subscription'],
-  ['PUT', '/collaborators/ada'],
-  ['DELETE', '/collaborators/ada'],
-])('%s of a private repository%s is the same 404 as of none', async (method, path) => {
-  const hidden = await bob.ask(method, `/repos/ada/secret${path}`);
-  const absent = await bob.ask(method, `/repos/ada/nothing${path}`);
-  expect(hidden).toMatchObject({ status: 404, body: NOT_FOUND });
-  expect(absent).toMatchObject({ status: 404, body: NOT_FOUND });
+describe('deleting a repository', () => {
+  test('it is gone with all that was in it, and its name is free', async () => {
+    const path = '/repos/ada/doomed';
+    await ada.ask('POST', '/user/repos', { name: 'doomed' });
+    await ada.ask('PUT', `${path}/collaborators/bob`);
+    await ada.ask('POST', `${path}/threads`, { title: 'Last words' });
+    await bob.ask('POST', `${path}/threads/1/comments`, { body: 'Farewell' });
+    expect(await ada.ask('DELETE', path)).toMatchObject({ status: 204, body: undefined });
+    for (const person of [ada, bob]) {
+      expect(await person.ask('GET', path)).toMatchObject({ status: 404, body: NOT_FOUND });
+    }
+    expect((await ada.ask('DELETE', path)).status).toBe(404);
+    expect((await auditOf('ada/doomed')).at(-1)).toMatchObject({
+      action: 'repository.deleted',
+      actor: 'ada',
+      detail: { before: 'private' },
+    });
+    expect((await ada.ask('POST', '/user/repos', { name: 'doomed' })).status).toBe(201);
+    expect((await ada.ask('GET', `${path}/threads/1`)).status).toBe(404);
+  });
+
+  test('only an admin deletes', async () => {
+    await ada.ask('PUT', '/repos/ada/engine/collaborators/cleo', { permission: 'push' });
+    expect((await cleo.ask('DELETE', '/repos/ada/engine')).status).toBe(403);
+    expect((await bob.ask('DELETE', '/repos/ada/engine')).status).toBe(403);
+    expect((await send(null, 'DELETE', '/repos/ada/engine')).status).toBe(401);
+  });
 });

@@ -1,7 +1,6 @@
 import * as z from 'zod';
 
 import { personText } from '../http/person-text.js';
-import type { Permission } from './permission.js';
 
 const MAX_DESCRIPTION_CHARACTERS = 350;
 const NAME_FORM = /^[A-Za-z0-9._-]{1,100}$/u;
@@ -13,13 +12,9 @@ const repositoryName = z
     error: 'The name must not be "." or "..", nor end with ".git".',
   });
 
-// Options of GitHub's form that have no meaning here; a client that sends them is not in the wrong.
+// Options of GitHub's forms that have no meaning here; a client that sends them is not in the wrong.
 const ignored = z.unknown().optional();
-
-export const newRepository = z.strictObject({
-  name: repositoryName,
-  private: z.boolean().default(false),
-  description: personText(MAX_DESCRIPTION_CHARACTERS).nullish(),
+const IGNORED = {
   homepage: ignored,
   has_issues: ignored,
   has_projects: ignored,
@@ -27,10 +22,6 @@ export const newRepository = z.strictObject({
   has_discussions: ignored,
   has_downloads: ignored,
   is_template: ignored,
-  team_id: ignored,
-  auto_init: ignored,
-  gitignore_template: ignored,
-  license_template: ignored,
   allow_squash_merge: ignored,
   allow_merge_commit: ignored,
   allow_rebase_merge: ignored,
@@ -40,34 +31,65 @@ export const newRepository = z.strictObject({
   squash_merge_commit_message: ignored,
   merge_commit_title: ignored,
   merge_commit_message: ignored,
-});
+};
+
+const visibility = {
+  private: z.boolean().optional(),
+  visibility: z.enum(['public', 'private']).optional(),
+};
+type Visibility = z.infer<z.ZodObject<typeof visibility>>;
+
+const CONTRADICTION = {
+  path: ['visibility'],
+  error: '"visibility" and "private" contradict each other: one of them is enough.',
+};
+const agree = ({ private: hidden, visibility: seen }: Visibility) =>
+  hidden === undefined || seen === undefined || hidden === (seen === 'private');
+const wantsPrivate = ({ private: hidden, visibility: seen }: Visibility) =>
+  hidden ?? (seen === undefined ? undefined : seen === 'private');
+
+/** Private by default: nothing is public by oversight. */
+export const newRepository = z
+  .strictObject({
+    name: repositoryName,
+    ...visibility,
+    description: personText(MAX_DESCRIPTION_CHARACTERS).nullish(),
+    ...IGNORED,
+    team_id: ignored,
+    auto_init: ignored,
+    gitignore_template: ignored,
+    license_template: ignored,
+  })
+  .refine(agree, CONTRADICTION)
+  .transform((given) => ({
+    name: given.name,
+    private: wantsPrivate(given) ?? true,
+    description: given.description ?? null,
+  }));
 export type NewRepository = z.infer<typeof newRepository>;
 
-const PERMISSION_OF_NAME = {
-  pull: 'read',
-  push: 'write',
-  read: 'read',
-  write: 'write',
-  admin: 'admin',
-} as const satisfies Record<string, Permission>;
-
-/** GitHub's default for a collaborator is `push`. */
-export const newCollaborator = z.strictObject({
-  permission: z
-    .enum(['pull', 'push', 'read', 'write', 'admin'], {
-      error: 'Use pull, push or admin (or read, write, admin).',
-    })
-    .default('push')
-    .transform((name) => PERMISSION_OF_NAME[name]),
-});
-export type NewCollaborator = z.infer<typeof newCollaborator>;
-
-/** Nothing given means: watch. */
-export const newSubscription = z
-  .strictObject({ subscribed: z.boolean().optional(), ignored: z.boolean().default(false) })
-  .transform(({ subscribed, ignored }) => ({ subscribed: subscribed ?? !ignored, ignored }))
-  .refine(({ subscribed, ignored }) => !(subscribed && ignored), {
-    path: ['ignored'],
-    error: 'A repository is either watched or ignored.',
-  });
-export type NewSubscription = z.infer<typeof newSubscription>;
+/** What is not named stays as it is. */
+export const repositoryEdit = z
+  .strictObject({
+    name: z.string().optional(),
+    ...visibility,
+    description: personText(MAX_DESCRIPTION_CHARACTERS).nullish(),
+    // Ignored it would seem to have been done.
+    archived: z.literal(false, { error: 'Archiving is not offered.' }).optional(),
+    ...IGNORED,
+    default_branch: ignored,
+    allow_forking: ignored,
+    allow_update_branch: ignored,
+    has_pull_requests: ignored,
+    pull_request_creation_policy: ignored,
+    security_and_analysis: ignored,
+    use_squash_pr_title_as_default: ignored,
+    web_commit_signoff_required: ignored,
+  })
+  .refine(agree, CONTRADICTION)
+  .transform((given) => ({
+    name: given.name,
+    private: wantsPrivate(given),
+    description: given.description,
+  }));
+export type RepositoryEdit = z.infer<typeof repositoryEdit>;

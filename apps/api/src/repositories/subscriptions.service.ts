@@ -1,20 +1,21 @@
-import { type Database, schema } from '@ghost/db';
+import { type Database, mayReadSql, schema } from '@ghost/db';
 import { Inject, Injectable } from '@nestjs/common';
-import { and, eq } from 'drizzle-orm';
+import { and, asc, eq, gt } from 'drizzle-orm';
 
-import type { Account } from '../accounts/current-account.js';
+import type { Account, Person } from '../accounts/current-account.js';
 import { DATABASE } from '../database/tokens.js';
 import { notFound } from '../http/api-error.js';
-import { type RepositoryAccess, requireAccess } from './repository-access.js';
+import { OWNER_COLUMNS, type RepositoryAccess, requireAccess } from './repository-access.js';
 import type { RepositoryPath } from './repository-path.js';
-import type { NewSubscription } from './repository-schemas.js';
+import type { PeopleQuery } from './repository-queries.js';
+import type { NewSubscription } from './subscription-schemas.js';
 
 /** A person's own choice for a repository. */
 export interface Subscription {
   access: RepositoryAccess;
   subscribed: boolean;
   ignored: boolean;
-  createdAt: Date | null;
+  createdAt: Date;
 }
 
 @Injectable()
@@ -38,7 +39,7 @@ export class SubscriptionsService {
     const access = await requireAccess(this.db, account, path, 'read');
     if (!subscribed && !ignored) {
       await this.db.delete(schema.watch).where(isChoice(access, account));
-      return { access, subscribed, ignored, createdAt: null };
+      return { access, subscribed, ignored, createdAt: new Date() };
     }
     const [kept] = await this.db
       .insert(schema.watch)
@@ -48,12 +49,39 @@ export class SubscriptionsService {
         set: { ignored },
       })
       .returning({ createdAt: schema.watch.createdAt });
-    return { access, subscribed, ignored, createdAt: kept?.createdAt ?? null };
+    if (kept === undefined) throw new Error('The upsert of a watch returned no row');
+    return { access, subscribed, ignored, createdAt: kept.createdAt };
   }
 
   async remove(account: Account, path: RepositoryPath): Promise<void> {
     const access = await requireAccess(this.db, account, path, 'read');
     await this.db.delete(schema.watch).where(isChoice(access, account));
+  }
+
+  /** Who watches and may read it, by account id: one more than a page holds. */
+  async watchers(
+    account: Account | null,
+    path: RepositoryPath,
+    { per_page: perPage, after = 0 }: PeopleQuery,
+  ): Promise<Person[]> {
+    const { watch, repository } = schema;
+    const access = await requireAccess(this.db, account, path, 'read');
+    return this.db
+      .select(OWNER_COLUMNS)
+      .from(watch)
+      .innerJoin(repository, eq(repository.id, watch.repositoryId))
+      .innerJoin(schema.account, eq(schema.account.id, watch.accountId))
+      .where(
+        and(
+          eq(watch.repositoryId, access.repository.id),
+          eq(watch.ignored, false),
+          gt(watch.accountId, after),
+          // A watch outlives the loss of access, so that it is there when access comes back.
+          mayReadSql(watch.accountId),
+        ),
+      )
+      .orderBy(asc(watch.accountId))
+      .limit(perPage + 1);
   }
 }
 

@@ -41,6 +41,12 @@ export class MetricsService implements OnApplicationShutdown {
     buckets: REQUEST_BUCKETS_SECONDS,
     registers: [this.registry],
   });
+  private readonly refusals = new Counter({
+    name: 'ghost_api_refused_total',
+    help: 'What came and was no HTTP request',
+    labelNames: ['status'],
+    registers: [this.registry],
+  });
   private readonly pending = this.gauge('ghost_outbox_pending', 'Events not done', ['consumer']);
   private readonly setAside = this.gauge('ghost_outbox_set_aside', 'Events set aside', [
     'consumer',
@@ -63,6 +69,11 @@ export class MetricsService implements OnApplicationShutdown {
   count({ method, route, status, seconds }: ServedRequest): void {
     this.requests.inc({ method, route, status });
     this.seconds.observe({ method, route }, seconds);
+  }
+
+  /** Counts bytes that never became a request. */
+  countRefusal(status: number): void {
+    this.refusals.inc({ status });
   }
 
   /** The text of a scrape, and its content type. */

@@ -1,59 +1,141 @@
-import { type Database, schema } from '@ghost/db';
+import { type Database, schema, type Transaction } from '@ghost/db';
 import { and, eq } from 'drizzle-orm';
 import { alias } from 'drizzle-orm/pg-core';
 
 import type { Account } from '../accounts/current-account.js';
-import { notFound } from '../http/api-error.js';
-import { permissionOf } from '../repositories/permission.js';
+import { forbidden, notFound } from '../http/api-error.js';
 import {
-  isAtPath,
+  foundAccess,
+  includesPermission,
   isMembershipOf,
+  isOwnerAt,
+  isReadableBy,
+  isRepositoryAt,
+  joinedPermission,
+  ONE_ROW,
   OWNER_COLUMNS,
+  REPOSITORY_ID,
   type RepositoryAccess,
-  requirePermission,
 } from '../repositories/repository-access.js';
 import type { ActorRow } from '../snapshots.js';
-import type { ThreadPath } from './thread-schemas.js';
+import type { CommentPath, ThreadPath } from './thread-schemas.js';
+
+type ThreadRow = typeof schema.thread.$inferSelect;
+type CommentRow = typeof schema.comment.$inferSelect;
 
 /** A thread as one account sees it. */
 export interface ThreadAccess extends RepositoryAccess {
-  thread: typeof schema.thread.$inferSelect;
+  thread: ThreadRow;
   author: ActorRow;
 }
+
+/** A comment as one account sees it; the author is the comment's. */
+export interface CommentAccess extends RepositoryAccess {
+  thread: { id: number; number: number };
+  comment: CommentRow;
+  author: ActorRow;
+}
+
+const writer = alias(schema.account, 'writer');
+const WRITER_COLUMNS = { id: writer.id, login: writer.login, name: writer.name };
 
 /**
  * Finds a thread that the account may read, and may so write in; one round trip.
  * @throws ApiError 404 when it is absent or may not be read
  */
 export async function requireThread(
-  db: Database,
-  account: Account,
+  db: Database | Transaction,
+  account: Account | null,
   path: ThreadPath,
 ): Promise<ThreadAccess> {
-  const writer = alias(schema.account, 'writer');
+  const { repository, thread } = schema;
   const [found] = await db
     .select({
-      repository: schema.repository,
+      repository,
       owner: OWNER_COLUMNS,
-      member: schema.member,
-      thread: schema.thread,
-      author: { id: writer.id, login: writer.login, name: writer.name },
+      permission: joinedPermission(account),
+      thread,
+      author: WRITER_COLUMNS,
     })
-    .from(schema.repository)
-    .innerJoin(schema.account, eq(schema.account.id, schema.repository.ownerId))
-    .innerJoin(
-      schema.thread,
-      and(
-        eq(schema.thread.repositoryId, schema.repository.id),
-        eq(schema.thread.number, path.number),
-      ),
-    )
-    .innerJoin(writer, eq(writer.id, schema.thread.authorId))
+    .from(ONE_ROW)
+    .leftJoin(schema.account, isOwnerAt(path))
+    .leftJoin(repository, isRepositoryAt(path))
     .leftJoin(schema.member, isMembershipOf(account))
-    .where(isAtPath(path));
-  if (found === undefined) throw notFound();
-  const { repository, owner, thread, author, member } = found;
-  const permission = permissionOf(account, repository, member);
-  requirePermission(permission, 'read');
-  return { repository, owner, permission, thread, author };
+    .innerJoin(thread, and(eq(thread.repositoryId, REPOSITORY_ID), eq(thread.number, path.number)))
+    .innerJoin(writer, eq(writer.id, thread.authorId))
+    .where(isReadableBy(account));
+  return foundAccess(found);
+}
+
+/**
+ * Finds a comment of a repository that the account may read; one round trip.
+ * @throws ApiError 404 when it is absent, of another repository, or may not be read
+ */
+export async function requireComment(
+  db: Database | Transaction,
+  account: Account | null,
+  path: CommentPath,
+): Promise<CommentAccess> {
+  const { repository, thread, comment } = schema;
+  const [found] = await db
+    .select({
+      repository,
+      owner: OWNER_COLUMNS,
+      permission: joinedPermission(account),
+      thread: { id: thread.id, number: thread.number },
+      comment,
+      author: WRITER_COLUMNS,
+    })
+    .from(ONE_ROW)
+    .leftJoin(schema.account, isOwnerAt(path))
+    .leftJoin(repository, isRepositoryAt(path))
+    .leftJoin(schema.member, isMembershipOf(account))
+    .innerJoin(comment, eq(comment.id, path.id))
+    .innerJoin(thread, and(eq(thread.id, comment.threadId), eq(thread.repositoryId, REPOSITORY_ID)))
+    .innerJoin(writer, eq(writer.id, comment.authorId))
+    .where(isReadableBy(account));
+  return foundAccess(found);
+}
+
+/**
+ * Lets pass who wrote a text, or may write in its repository.
+ * @throws ApiError 403 for anybody else
+ */
+export function requireEditor(
+  account: Account,
+  { permission, author }: Pick<ThreadAccess, 'permission' | 'author'>,
+): void {
+  if (account.id === author.id || includesPermission(permission, 'write')) return;
+  throw forbidden(
+    'Only its author, or who has "write" permission in this repository, may do that.',
+  );
+}
+
+/**
+ * The thread as it is now, locked until the transaction ends. The lock lets comments pass: their foreign
+ * key locks less.
+ * @throws ApiError 404 when it is gone
+ */
+export async function lockThread(tx: Transaction, threadId: number): Promise<ThreadRow> {
+  const [locked] = await tx
+    .select()
+    .from(schema.thread)
+    .where(eq(schema.thread.id, threadId))
+    .for('no key update');
+  if (locked === undefined) throw notFound();
+  return locked;
+}
+
+/**
+ * The comment as it is now, locked until the transaction ends.
+ * @throws ApiError 404 when it is gone
+ */
+export async function lockComment(tx: Transaction, commentId: number): Promise<CommentRow> {
+  const [locked] = await tx
+    .select()
+    .from(schema.comment)
+    .where(eq(schema.comment.id, commentId))
+    .for('no key update');
+  if (locked === undefined) throw notFound();
+  return locked;
 }

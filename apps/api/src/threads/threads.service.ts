@@ -1,68 +1,190 @@
-import { type Database, inTransaction, type Pool, publishEvent, schema } from '@ghost/db';
+import {
+  type Database,
+  inTransaction,
+  type Pool,
+  publishEvent,
+  schema,
+  type Transaction,
+} from '@ghost/db';
 import type { Settings } from '@ghost/settings';
 import { Inject, Injectable } from '@nestjs/common';
-import { eq, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, gt, lt, sql } from 'drizzle-orm';
 
 import type { Account } from '../accounts/current-account.js';
 import { DATABASE, POOL, SETTINGS } from '../database/tokens.js';
-import { requireAccess } from '../repositories/repository-access.js';
+import { notFound } from '../http/api-error.js';
+import type { Precondition } from '../http/entity-tag.js';
+import { Listed } from '../http/listed.js';
+import { type RepositoryAccess, requireAccess } from '../repositories/repository-access.js';
 import type { RepositoryPath } from '../repositories/repository-path.js';
-import {
-  actorSnapshot,
-  repositorySnapshot,
-  type ThreadSnapshot,
-  threadSnapshot,
-} from '../snapshots.js';
-import { requireThread } from './thread-access.js';
-import type { NewThread, ThreadPath } from './thread-schemas.js';
+import { actorSnapshot, repositorySnapshot, threadSnapshot, withMentions } from '../snapshots.js';
+import { mentionPeople } from './mention-people.js';
+import { lockThread, requireEditor, requireThread, type ThreadAccess } from './thread-access.js';
+import type { NewThread, ThreadChanges, ThreadPath, ThreadsPage } from './thread-schemas.js';
+import { type ThreadAnswer, threadView } from './thread-view.js';
+
+type ThreadRow = typeof schema.thread.$inferSelect;
 
 @Injectable()
 export class ThreadsService {
   constructor(
     @Inject(DATABASE) private readonly db: Database,
     @Inject(POOL) private readonly pool: Pool,
-    @Inject(SETTINGS) private readonly settings: Settings,
+    @Inject(SETTINGS) private readonly settings: Pick<Settings, 'publicUrl'>,
   ) {}
 
   /** Opens a thread; whoever may read the repository may. Its author takes part in it. */
-  async open(account: Account, path: RepositoryPath, wanted: NewThread): Promise<ThreadSnapshot> {
-    const { repository, owner } = await requireAccess(this.db, account, path, 'read');
+  async open(account: Account, path: RepositoryPath, wanted: NewThread): Promise<ThreadAnswer> {
+    const access = await requireAccess(this.db, account, path, 'read');
+    const repositoryId = access.repository.id;
     return inTransaction(this.pool, async (tx) => {
-      const [counter] = await tx
-        .update(schema.threadCounter)
-        .set({ last: sql`${schema.threadCounter.last} + 1` })
-        .where(eq(schema.threadCounter.repositoryId, repository.id))
-        .returning({ number: schema.threadCounter.last });
-      if (counter === undefined)
-        throw new Error(`Repository ${repository.id} has no thread counter`);
+      const number = await nextNumber(tx, repositoryId);
       const [thread] = await tx
         .insert(schema.thread)
         .values({
-          repositoryId: repository.id,
-          number: counter.number,
+          repositoryId,
+          number,
           authorId: account.id,
           title: wanted.title,
           body: wanted.body,
         })
         .returning();
       if (thread === undefined) throw new Error('The insert of a thread returned no row');
+      await tx.insert(schema.commentCounter).values({ threadId: thread.id });
       await tx
         .insert(schema.threadSubscription)
         .values({ threadId: thread.id, accountId: account.id, reason: 'author' });
-      const place = repositorySnapshot(this.settings.publicUrl, repository, owner);
-      const shown = threadSnapshot(place, thread, account);
+      const mentioned = await mentionPeople(tx, { repositoryId, threadId: thread.id }, wanted.body);
+      const { repository, shown } = this.snapshots({ ...access, author: account }, thread);
       await publishEvent(tx, {
         type: 'thread.opened',
-        repositoryId: repository.id,
-        payload: { repository: place, sender: actorSnapshot(account), thread: shown },
+        repositoryId,
+        payload: {
+          repository,
+          sender: actorSnapshot(account),
+          thread: withMentions(shown, mentioned),
+        },
       });
-      return shown;
+      return threadView(this.settings.publicUrl, repository, shown);
     });
   }
 
-  async find(account: Account, path: ThreadPath): Promise<ThreadSnapshot> {
-    const { repository, owner, thread, author } = await requireThread(this.db, account, path);
-    const place = repositorySnapshot(this.settings.publicUrl, repository, owner);
-    return threadSnapshot(place, thread, author);
+  async find(account: Account | null, path: ThreadPath): Promise<ThreadAnswer> {
+    const access = await requireThread(this.db, account, path);
+    return this.view(access, access.thread);
   }
+
+  /** A page of a repository's threads, by number. */
+  async list(
+    account: Account | null,
+    path: RepositoryPath,
+    page: ThreadsPage,
+  ): Promise<Listed<ThreadAnswer>> {
+    const access = await requireAccess(this.db, account, path, 'read');
+    const { thread } = schema;
+    const newestFirst = page.direction === 'desc';
+    const beyond = newestFirst ? lt : gt;
+    const rows = await this.db
+      .select({
+        thread,
+        author: { id: schema.account.id, login: schema.account.login, name: schema.account.name },
+      })
+      .from(thread)
+      .innerJoin(schema.account, eq(schema.account.id, thread.authorId))
+      .where(
+        and(
+          eq(thread.repositoryId, access.repository.id),
+          page.state === 'all' ? undefined : eq(thread.state, page.state),
+          page.after === undefined ? undefined : beyond(thread.number, page.after),
+        ),
+      )
+      .orderBy(newestFirst ? desc(thread.number) : asc(thread.number))
+      .limit(page.per_page + 1);
+    return Listed.from(
+      rows,
+      page.per_page,
+      'threads',
+      (row) => row.thread.number,
+      (row) => this.view({ ...access, author: row.author }, row.thread),
+    );
+  }
+
+  /**
+   * Changes what differs, under the thread's lock: of two who close a thread at once, one closes it. A new
+   * title or text is no event; closing and reopening are. Comments leave `updated_at` alone, as their
+   * writers would wait here for each other.
+   */
+  async edit(
+    account: Account,
+    path: ThreadPath,
+    wanted: ThreadChanges,
+    precondition: Precondition,
+  ): Promise<ThreadAnswer> {
+    const access = await requireThread(this.db, account, path);
+    requireEditor(account, access);
+    return inTransaction(this.pool, async (tx) => {
+      const now = await lockThread(tx, access.thread.id);
+      precondition(this.view(access, now));
+      const next = {
+        title: wanted.title ?? now.title,
+        body: wanted.body ?? now.body,
+        state: wanted.state ?? now.state,
+      };
+      const turned = next.state !== now.state;
+      if (!turned && next.title === now.title && next.body === now.body) {
+        return this.view(access, now);
+      }
+      const [edited] = await tx
+        .update(schema.thread)
+        .set({
+          ...next,
+          updatedAt: sql`now()`,
+          ...(turned ? { closedAt: next.state === 'closed' ? sql`now()` : null } : {}),
+        })
+        .where(eq(schema.thread.id, now.id))
+        .returning();
+      if (edited === undefined) throw new Error('The update of a locked thread returned no row');
+      const place = { repositoryId: now.repositoryId, threadId: now.id };
+      if (next.body !== now.body) await mentionPeople(tx, place, next.body, now.body);
+      if (turned) await this.publishTurn(tx, account, access, edited);
+      return this.view(access, edited);
+    });
+  }
+
+  private async publishTurn(
+    tx: Transaction,
+    sender: Account,
+    access: ThreadAccess,
+    thread: ThreadRow,
+  ): Promise<void> {
+    const { repository, shown } = this.snapshots(access, thread);
+    await publishEvent(tx, {
+      type: thread.state === 'closed' ? 'thread.closed' : 'thread.reopened',
+      repositoryId: thread.repositoryId,
+      payload: { repository, sender: actorSnapshot(sender), thread: shown },
+    });
+  }
+
+  private view(place: Place, thread: ThreadRow): ThreadAnswer {
+    const { repository, shown } = this.snapshots(place, thread);
+    return threadView(this.settings.publicUrl, repository, shown);
+  }
+
+  private snapshots({ repository: row, owner, author }: Place, thread: ThreadRow) {
+    const repository = repositorySnapshot(this.settings.publicUrl, row, owner);
+    return { repository, shown: threadSnapshot(repository, thread, author) };
+  }
+}
+
+type Place = Pick<RepositoryAccess, 'repository' | 'owner'> & Pick<ThreadAccess, 'author'>;
+
+async function nextNumber(tx: Transaction, repositoryId: number): Promise<number> {
+  const [counter] = await tx
+    .update(schema.threadCounter)
+    .set({ last: sql`${schema.threadCounter.last} + 1` })
+    .where(eq(schema.threadCounter.repositoryId, repositoryId))
+    .returning({ number: schema.threadCounter.last });
+  // The counter goes first when the repository is deleted.
+  if (counter === undefined) throw notFound();
+  return counter.number;
 }

@@ -1,10 +1,12 @@
 import type { Pool } from '@ghost/db';
-import { Controller, Get, Inject, Param, Post, Res } from '@nestjs/common';
+import { Controller, Inject, Param, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 
+import { Route } from '../http/route.js';
 import { POOL } from '../database/tokens.js';
+import { sendPage } from '../mail-links/link-page.js';
 import { muteThread } from './mute-thread.js';
-import { CONFIRM_PAGE, DONE_PAGE, PAGE_HEADERS, UNKNOWN_LINK_PAGE } from './unsubscribe-page.js';
+import { CONFIRM_PAGE, DONE_PAGE, UNKNOWN_LINK_PAGE } from './unsubscribe-page.js';
 import { UnsubscribeTokens } from './unsubscribe-tokens.js';
 
 /** Where the links of mails lead. The token is the right to it; nobody signs in. */
@@ -16,21 +18,36 @@ export class UnsubscribeController {
   ) {}
 
   /** Also HEAD. Changes nothing. */
-  @Get(':token')
+  @Route({
+    method: 'GET',
+    path: ':token',
+    access: { for: 'public' },
+    id: 'show-unsubscribe',
+    summary: 'Ask before a thread is muted.',
+    status: 200,
+    answer: null,
+    media: 'text/html',
+  })
   confirm(@Param('token') token: string, @Res() reply: FastifyReply): void {
     const known = this.tokens.verify(token) !== null;
-    answer(reply, known ? 200 : 404, known ? CONFIRM_PAGE : UNKNOWN_LINK_PAGE);
+    sendPage(reply, known ? 200 : 404, known ? CONFIRM_PAGE : UNKNOWN_LINK_PAGE);
   }
 
   /** The button of the page, or a mail program's one click (RFC 8058). */
-  @Post(':token')
+  @Route({
+    method: 'POST',
+    path: ':token',
+    access: { for: 'public' },
+    id: 'unsubscribe',
+    summary: 'Mute a thread, by the link of a mail.',
+    status: 200,
+    answer: null,
+    media: 'text/html',
+    form: true,
+  })
   async unsubscribe(@Param('token') token: string, @Res() reply: FastifyReply): Promise<void> {
     const claim = this.tokens.verify(token);
     const muted = claim !== null && (await muteThread(this.pool, claim));
-    answer(reply, muted ? 200 : 404, muted ? DONE_PAGE : UNKNOWN_LINK_PAGE);
+    sendPage(reply, muted ? 200 : 404, muted ? DONE_PAGE : UNKNOWN_LINK_PAGE);
   }
-}
-
-function answer(reply: FastifyReply, status: number, page: string): void {
-  void reply.status(status).headers(PAGE_HEADERS).send(page);
 }

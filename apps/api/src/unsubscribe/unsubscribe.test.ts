@@ -28,7 +28,7 @@ async function subscribed() {
     await testApi.addPerson(`ann-${people}`),
     await testApi.addPerson(`ben-${people}`),
   ];
-  const made = await ann.ask('POST', '/user/repos', { name: 'place' });
+  const made = await ann.ask('POST', '/user/repos', { name: 'place', private: false });
   expect(made.status).toBe(201);
   const threads = `/repos/${ann.login}/place/threads`;
   const opened = await ann.ask('POST', threads, { title: 'A thread', body: '' });

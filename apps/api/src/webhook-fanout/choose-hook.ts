@@ -1,6 +1,7 @@
 import { type EventPayload, HOOK_EVENT_TYPES } from '@ghost/contract';
 
 import type { FanoutEvent } from '../outbox/fanout-consumer.js';
+import { COMMENT_DELETED } from '../outbox/is-comment-gone.js';
 
 export interface HookChoice {
   id: number;
@@ -10,7 +11,7 @@ export interface HookChoice {
 }
 
 /** Why a hook of the repository gets nothing; the code is in `fanout_skip`. */
-export type HookSkip = 'inactive' | 'not_subscribed';
+export type HookSkip = 'inactive' | 'not_subscribed' | typeof COMMENT_DELETED;
 
 /** Which hooks an event is for: those of its repository, one alone, or none. */
 export type HookScope =
@@ -28,8 +29,9 @@ export function hookScope(event: FanoutEvent): HookScope {
 }
 
 /** Null: it gets the event. A ping asks no subscription: it is there to try the hook. */
-export function skipHook(hook: HookChoice, type: string): HookSkip | null {
+export function skipHook(hook: HookChoice, type: string, commentGone: boolean): HookSkip | null {
   if (!hook.active) return 'inactive';
-  if (type === 'ping' || hook.events.includes('*') || hook.events.includes(type)) return null;
-  return 'not_subscribed';
+  const asked = type === 'ping' || hook.events.includes('*') || hook.events.includes(type);
+  if (!asked) return 'not_subscribed';
+  return commentGone ? COMMENT_DELETED : null;
 }

@@ -82,6 +82,20 @@ describe('which hooks get an event', () => {
     expect(await bodyOf(event)).toBeUndefined();
   });
 
+  test('none of the text of a comment that is deleted; that it is deleted, all who asked', async () => {
+    const place = await world.place();
+    const asked = await world.hook(place);
+    const other = await world.hook(place, { events: ['thread.opened'] });
+    const event = await commentEvent(place);
+    await world.pool.query('DELETE FROM comment WHERE id = $1', [place.commentId]);
+    for (const type of ['comment.created', 'comment.edited']) {
+      const made = await page({ ...event, type });
+      expect(hooksOf(made)).toEqual([]);
+      expect(skipsOf(made)).toEqual({ [asked]: 'comment_deleted', [other]: 'not_subscribed' });
+    }
+    expect(hooksOf(await page({ ...event, type: 'comment.deleted' }))).toEqual([asked]);
+  });
+
   test('any number of them, by pages of 1,000', async () => {
     const place = await world.place();
     await world.pool.query(

@@ -10,6 +10,7 @@ import {
   type FanoutPage,
   NOTHING_TO_SEND,
 } from '../outbox/fanout-consumer.js';
+import { isCommentGone } from '../outbox/is-comment-gone.js';
 import { type HookChoice, hookScope, skipHook } from './choose-hook.js';
 import { webhookBody } from './webhook-body.js';
 
@@ -27,7 +28,8 @@ export class WebhookFanoutService implements FanoutConsumer {
     const sql = sqlOf(tx);
     const only = scope.scope === 'hook' ? scope.hookId : null;
     const hooks = await findHooks(sql, event.repositoryId, only, Number(cursor ?? 0));
-    const chosen = hooks.map((hook) => ({ hook, skip: skipHook(hook, event.type) }));
+    const gone = hooks.length > 0 && (await isCommentGone(tx, event));
+    const chosen = hooks.map((hook) => ({ hook, skip: skipHook(hook, event.type, gone) }));
     const targets = chosen.filter(({ skip }) => skip === null).map(({ hook }) => hook.id);
     const skips = chosen.flatMap(({ hook, skip }) =>
       skip === null ? [] : [{ targetKind: 'hook' as const, targetId: hook.id, reason: skip }],

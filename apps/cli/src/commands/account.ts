@@ -1,8 +1,9 @@
-import { addAccount, addToken } from '@ghost/operations';
+import { type AccountRow, addAccount, listAccounts } from '@ghost/operations';
 import type { Command } from 'commander';
 
 import { type Context, withPool } from '../context.js';
-import { printJson } from '../print.js';
+import { addPaging, type Paging, pageOf } from '../page.js';
+import { type Column, formatTime, printJson, printList } from '../print.js';
 
 interface AddOptions {
   email: string;
@@ -11,11 +12,22 @@ interface AddOptions {
   json?: boolean;
 }
 
+const COLUMNS: readonly Column<AccountRow>[] = [
+  { title: 'ID', cell: (row) => row.id },
+  { title: 'LOGIN', cell: (row) => row.login },
+  { title: 'NAME', cell: (row) => row.name },
+  { title: 'ADDRESS', cell: (row) => row.address },
+  { title: 'VERIFIED', cell: (row) => (row.verified ? 'yes' : 'no') },
+  { title: 'OPERATOR', cell: (row) => (row.admin ? 'yes' : 'no') },
+  { title: 'TOKENS', cell: (row) => row.liveTokens },
+  { title: 'CREATED', cell: (row) => formatTime(row.createdAt) },
+];
+
 export function addAccountCommands(program: Command, context: Context): void {
-  const account = program.command('account').description('accounts and their API tokens');
+  const account = program.command('account').description('people who may use the API');
   account
     .command('add')
-    .description('make an account; its token goes to standard output, once')
+    .description('make an account; its first token, of all scopes, goes to standard output, once')
     .argument('<login>', '1 to 39 letters, digits and dashes')
     .requiredOption('--email <address>', 'where its mail goes; counts as verified')
     .option('--name <name>', 'shown to people (default: the login)')
@@ -43,15 +55,19 @@ export function addAccountCommands(program: Command, context: Context): void {
         context.print(added.token);
       }),
     );
-  account
-    .command('token')
-    .description('make one more API token for an account; shown once')
-    .argument('<login>')
-    .option('--label <text>', 'what it is for', 'made by an operator')
-    .addHelpText('after', '\nExample:\n  npx ghost account token ada --label laptop')
-    .action((login: string, options: { label: string }) =>
+  addPaging(account.command('list').description('list accounts, the oldest first'))
+    .addHelpText(
+      'after',
+      '\nExamples:\n  npx ghost account list\n  npx ghost account list --limit 1000 --after 1000 --json',
+    )
+    .action(({ json, ...paging }: Paging) =>
       withPool(context, async (pool) => {
-        context.print(await addToken(pool, login, options.label));
+        const page = await pageOf(paging, (part) => listAccounts(pool, part));
+        printList(context, page.rows, COLUMNS, {
+          json,
+          empty: 'No such accounts.',
+          more: page.more,
+        });
       }),
     );
 }

@@ -13,6 +13,7 @@ import { createPostgresQueue, type Queue } from '@ghost/queue';
 import { type Command, Option } from 'commander';
 
 import { type Context, withPool } from '../context.js';
+import { perhapsMore } from '../page.js';
 import { type Column, formatTime, printJson, printList } from '../print.js';
 import { MAX_LISTED, readLimit } from '../read-limit.js';
 import { requireId } from '../require-id.js';
@@ -55,7 +56,9 @@ export function addJobCommands(program: Command, context: Context): void {
     )
     .action(({ json, ...filter }: ListOptions) =>
       withPool(context, async (pool) => {
-        printList(context, await listJobs(pool, filter), COLUMNS, { json, empty: 'No such jobs.' });
+        const rows = await listJobs(pool, filter);
+        const more = perhapsMore(rows, filter.limit);
+        printList(context, rows, COLUMNS, { json, empty: 'No such jobs.', more });
       }),
     );
   addChange(jobs, context, {

@@ -4,6 +4,7 @@ import { createPostgresQueue, type Queue } from '@ghost/queue';
 import { type Command, InvalidArgumentError } from 'commander';
 
 import { type Context, withPool } from '../context.js';
+import { perhapsMore } from '../page.js';
 import { type Column, formatTime, printJson, printList } from '../print.js';
 import { MAX_LISTED, readLimit } from '../read-limit.js';
 
@@ -44,7 +45,8 @@ export function addLaneCommands(program: Command, context: Context): void {
     .action(({ json, all = false, ...filter }: ListOptions) =>
       withPool(context, async (pool) => {
         const rows = await listLanes(pool, { ...filter, idle: all });
-        printList(context, rows, COLUMNS, { json, empty: 'No such lanes.' });
+        const more = perhapsMore(rows, filter.limit);
+        printList(context, rows, COLUMNS, { json, empty: 'No such lanes.', more });
       }),
     );
   addLaneChange(lanes, {

@@ -21,6 +21,7 @@ export function addMigrate(program: Command, context: Context): void {
         if (before.pending.length > 0) context.fail();
         return;
       }
+      if (before.pending.length > 0) context.note(`Applying ${before.pending.join(', ')} …`);
       const after = await migrate(databaseUrl);
       const applied = before.pending.filter((name) => !after.pending.includes(name));
       if (options.json) printJson(context, { applied, pending: after.pending });

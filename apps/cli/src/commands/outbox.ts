@@ -10,6 +10,7 @@ import { Argument, type Command, Option } from 'commander';
 
 import { CommandError } from '../command-error.js';
 import { type Context, withPool } from '../context.js';
+import { perhapsMore } from '../page.js';
 import { type Column, formatTime, printJson, printList } from '../print.js';
 import { MAX_LISTED, readLimit } from '../read-limit.js';
 import { requireId } from '../require-id.js';
@@ -38,10 +39,15 @@ export function addOutboxCommands(program: Command, context: Context): void {
       'after',
       '\nExamples:\n  npx ghost outbox list\n  npx ghost outbox list --state set_aside --json',
     )
-    .action(({ json, ...filter }: OutboxFilter & { json?: boolean }) =>
+    .action(({ json, ...filter }: OutboxFilter & { limit: number; json?: boolean }) =>
       withPool(context, async (pool) => {
         const rows = await listOutbox(pool, filter);
-        printList(context, rows, COLUMNS, { json, empty: 'Nothing is pending or set aside.' });
+        const more = perhapsMore(rows, filter.limit);
+        printList(context, rows, COLUMNS, {
+          json,
+          empty: 'Nothing is pending or set aside.',
+          more,
+        });
       }),
     );
   outbox

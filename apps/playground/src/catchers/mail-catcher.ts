@@ -1,18 +1,14 @@
 import { once } from 'node:events';
-import { readdir, rm, writeFile } from 'node:fs/promises';
-import path from 'node:path';
 
 import { simpleParser } from 'mailparser';
 import { SMTPServer, type SMTPServerDataStream, type SMTPServerSession } from 'smtp-server';
 
 import { LOOPBACK } from '../embedded/ports.js';
 import { checkMail, type ParsedFacts, readFacts } from './mail-check.js';
+import type { MailShelf } from './mail-shelf.js';
 
-/** The newest mails that are kept as files. */
-const MAX_FILES = 500;
 const CLOSE_WITHIN_MS = 200;
 const MAX_MAIL_BYTES = 10 * 1024 * 1024;
-const FILE_SAFE = /[^A-Za-z0-9@._-]/gu;
 
 export interface CaughtMail extends ParsedFacts {
   envelopeFrom: string;
@@ -32,17 +28,16 @@ export interface MailCatcher {
 }
 
 export interface MailCatcherOptions {
-  /** Where mails are written as `*.eml`; it must exist. */
-  folder: string;
+  /** Where mails are kept. */
+  shelf: MailShelf;
   onMail: (mail: CaughtMail) => void;
 }
 
 /**
- * An SMTP server that takes every mail, checks its headers and writes it to a file; it passes
- * nothing on. A mail is acknowledged once it is written.
+ * An SMTP server that takes every mail, checks its headers and keeps it; it passes
+ * nothing on. A mail is acknowledged once it is kept.
  */
 export async function startMailCatcher(options: MailCatcherOptions): Promise<MailCatcher> {
-  const files = await numberedFiles(options.folder);
   const server = new SMTPServer({
     logger: false,
     disableReverseLookup: true,
@@ -51,7 +46,7 @@ export async function startMailCatcher(options: MailCatcherOptions): Promise<Mai
     authOptional: true,
     size: MAX_MAIL_BYTES,
     onData(stream, session, done) {
-      take(stream, session, files, options).then(
+      take(stream, session, options).then(
         () => done(null),
         (error: unknown) => done(error instanceof Error ? error : new Error(String(error))),
       );
@@ -75,7 +70,6 @@ export async function startMailCatcher(options: MailCatcherOptions): Promise<Mai
 async function take(
   stream: SMTPServerDataStream,
   session: SMTPServerSession,
-  files: NumberedFiles,
   options: MailCatcherOptions,
 ): Promise<void> {
   const chunks: Buffer[] = [];
@@ -87,32 +81,7 @@ async function take(
   const facts = readFacts(await simpleParser(raw, { skipTextToHtml: true, skipImageLinks: true }));
   const problems = checkMail(facts, raw, envelopeTo);
   if (rcptTo.length !== 1) problems.push(`its envelope has ${rcptTo.length} recipients`);
-  const file = await files.add(`${envelopeTo.replaceAll(FILE_SAFE, '_').slice(0, 100)}.eml`, raw);
-  options.onMail({ ...facts, envelopeFrom, envelopeTo, raw, problems, file, at: new Date() });
-}
-
-interface NumberedFiles {
-  /** Writes the next file and removes the oldest when there are too many. Returns its path. */
-  add(name: string, content: Buffer): Promise<string>;
-}
-
-/** Goes on counting where an earlier run stopped. */
-async function numberedFiles(folder: string): Promise<NumberedFiles> {
-  const numberOf = (name: string) => Number(/^(\d+)-.*\.eml$/u.exec(name)?.[1] ?? 0);
-  const kept = (await readdir(folder))
-    .filter((name) => numberOf(name) > 0)
-    .toSorted((a, b) => numberOf(a) - numberOf(b));
-  let last = numberOf(kept.at(-1) ?? '');
-  return {
-    async add(name, content) {
-      last += 1;
-      const file = `${String(last).padStart(5, '0')}-${name}`;
-      kept.push(file);
-      await writeFile(path.join(folder, file), content, { mode: 0o600 });
-      while (kept.length > MAX_FILES) {
-        await rm(path.join(folder, kept.shift() ?? ''), { force: true });
-      }
-      return path.join(folder, file);
-    },
-  };
+  const at = new Date();
+  const file = await options.shelf.add({ to: envelopeTo, subject: facts.subject, raw, at });
+  options.onMail({ ...facts, envelopeFrom, envelopeTo, raw, problems, file, at });
 }

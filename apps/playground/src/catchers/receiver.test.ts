@@ -1,9 +1,15 @@
 import { randomUUID } from 'node:crypto';
+import { request } from 'node:http';
 
 import { generateSecret, signWebhook } from '@ghost/signing';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
-import { type CaughtWebhook, type Receiver, startReceiver } from './receiver.js';
+import { waitUntil } from '../../../../test/support/wait-until.js';
+import { type Answers, createAnswers } from './answers.js';
+import { createControl } from './control.js';
+import type { CaughtWebhook } from './inspect-webhook.js';
+import type { MailShelf } from './mail-shelf.js';
+import { type Receiver, startReceiver } from './receiver.js';
 
 const SECRET = generateSecret();
 const BODY = JSON.stringify({ text: '日本語 🎉 </script>' });
@@ -11,16 +17,37 @@ const BODY = JSON.stringify({ text: '日本語 🎉 </script>' });
 let receiver: Receiver;
 let came: CaughtWebhook[];
 let failing: (ordinal: number) => boolean;
+let answers: Answers;
+
+/** What the shelf says is for its own test. */
+const EMPTY_SHELF: MailShelf = {
+  add: () => Promise.reject(new Error('No mail comes here.')),
+  lines: () => [],
+  read: () => Promise.resolve(undefined),
+};
+
+function start(): Promise<Receiver> {
+  return startReceiver({
+    port: 0,
+    answers,
+    serve: createControl({
+      answers,
+      shelf: EMPTY_SHELF,
+      catchesMails: true,
+      hookPaths: ['/hooks/demo', '/hooks/other'],
+      deadlineMs: 10_000,
+    }),
+    secretOf: (path) => (path === '/hooks/demo' || path === '/hooks/other' ? SECRET : undefined),
+    failsFirstTry: (ordinal) => failing(ordinal),
+    onWebhook: (webhook) => came.push(webhook),
+  });
+}
 
 beforeEach(async () => {
   came = [];
   failing = () => false;
-  receiver = await startReceiver({
-    port: 0,
-    secretOf: (path) => (path === '/hooks/demo' ? SECRET : undefined),
-    failsFirstTry: (ordinal) => failing(ordinal),
-    onWebhook: (webhook) => came.push(webhook),
-  });
+  answers = createAnswers();
+  receiver = await start();
 });
 afterEach(() => receiver.stop());
 
@@ -31,13 +58,21 @@ interface Change {
   secret?: string;
   headers?: Record<string, string>;
   path?: string;
+  signal?: AbortSignal;
 }
 
 async function post(change: Change = {}): Promise<number> {
+  const response = await send(change);
+  await response.text();
+  return response.status;
+}
+
+async function send(change: Change = {}): Promise<Response> {
   const { id = randomUUID(), body = BODY, secret = SECRET, path = '/hooks/demo' } = change;
   const timestamp = Math.floor(Date.now() / 1000);
-  const response = await fetch(`${receiver.url}${path}`, {
+  return fetch(`${receiver.url}${path}`, {
     method: 'POST',
+    redirect: 'manual',
     headers: {
       'content-type': 'application/json; charset=utf-8',
       'x-ghost-event': 'comment.created',
@@ -48,9 +83,13 @@ async function post(change: Change = {}): Promise<number> {
       ...change.headers,
     },
     body: change.sentBody ?? body,
+    ...(change.signal === undefined ? {} : { signal: change.signal }),
   });
-  await response.text();
-  return response.status;
+}
+
+async function tell(word: string, path = '/answer'): Promise<{ status: number; text: string }> {
+  const response = await fetch(`${receiver.url}${path}`, { method: 'PUT', body: word });
+  return { status: response.status, text: await response.text() };
 }
 
 describe('the receiver', () => {
@@ -101,8 +140,105 @@ describe('the receiver', () => {
   });
 
   test('knows no other hook, and answers 413 to more than any webhook has', async () => {
-    expect(await post({ path: '/hooks/other' })).toBe(404);
+    expect(await post({ path: '/hooks/none' })).toBe(404);
     expect(await post({ sentBody: 'a'.repeat(3 * 1024 * 1024) }).catch(() => 413)).toBe(413);
     expect(came).toEqual([]);
   });
+});
+
+describe('told what to answer', () => {
+  test.each([
+    ['200', 200],
+    ['500', 500],
+    ['410', 410],
+  ])(
+    '%s: it answers that, whatever the script says, until it is told otherwise',
+    async (word, status) => {
+      failing = () => word === '200';
+      expect(await tell(word)).toMatchObject({ status: 200 });
+      expect(await post()).toBe(status);
+      expect(await post()).toBe(status);
+      expect(came.at(-1)).toMatchObject({ told: word, answered: status, problems: [] });
+      failing = () => false;
+      await tell('scripted');
+      expect(await post()).toBe(200);
+      expect(came.at(-1)).toMatchObject({ told: 'scripted' });
+    },
+  );
+
+  test('302: it redirects to a place of its own', async () => {
+    await tell('302');
+    const response = await send();
+    expect(response.status).toBe(302);
+    expect(response.headers.get('location')).toBe('/elsewhere');
+  });
+
+  test('one hook alone; what is told to all then holds for that one too', async () => {
+    expect((await tell('410', '/answer/hooks/demo')).text).toMatch(/^\/hooks\/demo: 410 \(gone/u);
+    expect(await post()).toBe(410);
+    expect(await post({ path: '/hooks/other' })).toBe(200);
+    expect(await (await fetch(`${receiver.url}/answer`)).text()).toMatch(
+      /^all hooks: scripted .*\n\/hooks\/demo: 410 /u,
+    );
+    await tell('500');
+    expect(await post()).toBe(500);
+    expect(await post({ path: '/hooks/other' })).toBe(500);
+  });
+
+  test('a word that is none is a 400 that lists the words, and changes nothing', async () => {
+    await tell('410');
+    for (const word of ['4l0', '', '410 500', '\u001B[2J']) {
+      const refused = await tell(word);
+      expect(refused.status).toBe(400);
+      expect(refused.text).toContain('scripted, 200, 500, 410, 302, slow, hang');
+      expect(refused.text).not.toContain('\u001B');
+    }
+    expect(await post()).toBe(410);
+    expect((await tell('x'.repeat(1000)).catch(() => ({ status: 413 }))).status).toBe(413);
+    const none = await tell('410', '/answer/hooks/none');
+    expect(none.status).toBe(404);
+    expect(none.text).toContain('/answer/hooks/demo');
+    const deleted = await fetch(`${receiver.url}/answer`, { method: 'DELETE' });
+    expect(deleted.status).toBe(405);
+    expect(deleted.headers.get('allow')).toBe('GET, HEAD, PUT');
+  });
+
+  test('a page that reaches it by a name of its own is refused', async () => {
+    const status = await new Promise((resolve, reject) => {
+      request(`${receiver.url}/answer`, { headers: { host: 'evil.example' } }, (response) => {
+        response.resume();
+        resolve(response.statusCode);
+      })
+        .on('error', reject)
+        .end();
+    });
+    expect(status).toBe(403);
+  });
+
+  test.each(['hang', 'slow'])(
+    '%s: it keeps no socket of a sender that gave up, and stops at once while one waits',
+    async (word) => {
+      const sockets = () =>
+        process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;
+      await tell(word);
+      const before = sockets();
+      const gaveUp = new AbortController();
+      const first = send({ signal: gaveUp.signal }).catch(() => 'gave up');
+      await waitUntil(() => came.length === 1, { what: 'the webhook' });
+      gaveUp.abort();
+      expect(await first).toBe('gave up');
+      await waitUntil(() => sockets() <= before, { what: 'the end of its sockets' });
+
+      const second = send().catch(() => 'cut');
+      await waitUntil(() => came.length === 2, { what: 'the second webhook' });
+      const startedAt = performance.now();
+      await receiver.stop();
+      expect(performance.now() - startedAt).toBeLessThan(1000);
+      expect(await second).toBe('cut');
+      expect(came.map((webhook) => webhook.answered)).toEqual(
+        word === 'hang' ? [0, 0] : [200, 200],
+      );
+      receiver = await start();
+    },
+  );
 });

@@ -1,5 +1,5 @@
 import type { CaughtMail } from './mail-catcher.js';
-import type { CaughtWebhook } from './receiver.js';
+import type { CaughtWebhook } from './inspect-webhook.js';
 
 /** Hears of everything that left the system. */
 export interface Observer {

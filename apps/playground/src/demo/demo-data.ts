@@ -1,4 +1,4 @@
-import type { Pool } from '@ghost/db';
+import { API_SCOPES, type Pool } from '@ghost/db';
 import { addAccount, addToken, loginOfToken } from '@ghost/operations';
 
 import type { ApiClient } from './api-client.js';
@@ -12,7 +12,7 @@ import {
 } from './demo-people.js';
 import type { DemoStateFile } from './demo-state.js';
 
-const TOKEN_LABEL = 'playground';
+const NEW_TOKEN = { label: 'playground', scopes: API_SCOPES, expiresAt: null, actor: null };
 const FIRST_THREAD = {
   title: 'Does one comment reach everyone? 🚀',
   body: 'Post a comment here and watch the mails and webhooks that it becomes.',
@@ -41,9 +41,14 @@ export interface DemoOptions {
   receiverUrl: string;
 }
 
-/** The URL of a demo hook at the receiver, and the way back. */
-export function hookUrl(receiverUrl: string, name: string): string {
-  return `${receiverUrl}/hooks/${name}`;
+/** The paths of the demo's hooks at the receiver. */
+export const HOOK_PATHS: readonly string[] = REPOSITORIES.flatMap(({ hooks }) =>
+  hooks.map((hook) => hookPath(hook.name)),
+);
+
+/** The path of a demo hook at the receiver, and the way back. */
+function hookPath(name: string): string {
+  return `/hooks/${name}`;
 }
 
 export function hookNameOf(path: string): string | undefined {
@@ -78,7 +83,7 @@ async function ensureAccount({ pool, file }: DemoOptions, person: Person): Promi
     person.login,
   ]);
   tokens[person.login] = rowCount
-    ? await addToken(pool, person.login, TOKEN_LABEL)
+    ? (await addToken(pool, { ...NEW_TOKEN, login: person.login })).token
     : (await addAccount(pool, person)).token;
 }
 
@@ -90,18 +95,45 @@ async function ensureAll(
   const base = `/repos/${OWNER}/${repository.name}`;
   const owner = tokenOf(options, OWNER);
   const id = await ensureRepository(options, repository);
-  for (const login of repository.members) {
+  for (const login of await withoutRow(options, 'member', id, repository.members)) {
     await api.call('PUT', `${base}/collaborators/${login}`, owner);
   }
-  for (const login of repository.watchers) {
-    await api.call('PUT', `${base}/subscription`, tokenOf(options, login), { subscribed: true });
-  }
-  for (const login of repository.ignoring) {
-    await api.call('PUT', `${base}/subscription`, tokenOf(options, login), { ignored: true });
-  }
+  await ensureWatching(options, repository, base, id);
   const hooks: ReadyHook[] = [];
   for (const hook of repository.hooks) hooks.push(await ensureHook(options, base, id, hook));
   return { ...repository, id, hooks, thread: await ensureThread(options, base, id) };
+}
+
+/** Only once: what a person chooses afterwards stays. */
+async function ensureWatching(
+  options: DemoOptions,
+  { watchers, ignoring }: DemoRepository,
+  base: string,
+  id: number,
+): Promise<void> {
+  const { api, file } = options;
+  if (file.state.watched.includes(id)) return;
+  for (const login of await withoutRow(options, 'watch', id, [...watchers, ...ignoring])) {
+    const wanted = ignoring.includes(login) ? { ignored: true } : { subscribed: true };
+    await api.call('PUT', `${base}/subscription`, tokenOf(options, login), wanted);
+  }
+  file.state.watched.push(id);
+  await file.save();
+}
+
+/** Those of some people who have no row for a repository. */
+async function withoutRow(
+  { pool }: DemoOptions,
+  table: 'member' | 'watch',
+  repositoryId: number,
+  logins: readonly string[],
+): Promise<string[]> {
+  const { rows } = await pool.query<{ login: string }>(
+    `SELECT lower(a.login) AS login FROM account a JOIN ${table} t ON t.account_id = a.id
+     WHERE t.repository_id = $1 AND lower(a.login) = ANY ($2)`,
+    [repositoryId, logins],
+  );
+  return logins.filter((login) => !rows.some((row) => row.login === login));
 }
 
 async function ensureRepository(options: DemoOptions, repository: DemoRepository): Promise<number> {
@@ -127,7 +159,7 @@ async function ensureHook(
   hook: DemoHook,
 ): Promise<ReadyHook> {
   const { pool, api, file } = options;
-  const url = hookUrl(options.receiverUrl, hook.name);
+  const url = `${options.receiverUrl}${hookPath(hook.name)}`;
   const known = file.state.secrets[hook.name] !== undefined;
   const { rows } = await pool.query<{ id: string; url: string }>(
     `SELECT id, url FROM hook WHERE repository_id = $1 AND url LIKE 'http://127.0.0.1:%/hooks/' || $2 ORDER BY id`,

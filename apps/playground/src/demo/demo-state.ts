@@ -2,7 +2,10 @@ import { createHash } from 'node:crypto';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
+import { EXIT } from '@ghost/settings';
 import { generateSecret } from '@ghost/signing';
+
+import { PlaygroundError } from '../playground-error.js';
 
 // Tokens and secrets: for the owner's eyes only.
 const OWNER_ONLY = 0o600;
@@ -14,6 +17,8 @@ export interface DemoState {
   /** Signing secrets by the name of the demo's hook. */
   secrets: Record<string, string>;
   receiverPort: number | null;
+  /** Ids of repositories whose people were set to watching or ignoring; from then on that is theirs. */
+  watched: number[];
 }
 
 export interface DemoStateFile {
@@ -59,14 +64,27 @@ async function readState(file: string): Promise<DemoState> {
     text = await readFile(file, 'utf8');
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') {
-      return { tokens: {}, secrets: {}, receiverPort: null };
+      return { tokens: {}, secrets: {}, receiverPort: null, watched: [] };
     }
     throw error;
   }
-  const kept = JSON.parse(text) as Partial<DemoState>;
+  const kept = parse(text, file);
   return {
     tokens: kept.tokens ?? {},
     secrets: kept.secrets ?? {},
     receiverPort: kept.receiverPort ?? null,
+    watched: kept.watched ?? [],
   };
+}
+
+function parse(text: string, file: string): Partial<DemoState> {
+  try {
+    return JSON.parse(text) as Partial<DemoState>;
+  } catch (cause) {
+    throw new PlaygroundError(
+      EXIT.failed,
+      `${file} is damaged. Remove it (the demo then gets new tokens), or start anew: npm start -- --reset`,
+      { cause },
+    );
+  }
 }

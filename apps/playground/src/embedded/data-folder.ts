@@ -10,13 +10,13 @@ export const SUPERUSER = 'ghost';
  * Makes sure that the folder holds the data of a Postgres and belongs to whom it shall run as. New
  * data is made in a folder beside and moved, so that an interrupted start leaves no half.
  *
- * @param unsafe - skips the sync to disk, for tests.
- * @throws {PostgresStartError} `data-folder-unusable`, `initdb-failed`.
+ * @param options - `unsafe` skips the sync to disk, for tests; `during` is called around the making.
+ * @throws {PostgresStartError} `data-folder-unusable`, `data-folder-foreign`, `initdb-failed`.
  */
 export async function prepareData(
   launcher: Launcher,
   dataDir: string,
-  unsafe: boolean,
+  { unsafe, during }: { unsafe: boolean; during: (work: () => Promise<void>) => Promise<void> },
 ): Promise<void> {
   const entries = await listIfAny(dataDir);
   if (entries.includes('PG_VERSION')) {
@@ -25,7 +25,7 @@ export async function prepareData(
   }
   if (entries.length > 0) {
     throw new PostgresStartError(
-      'data-folder-unusable',
+      'data-folder-foreign',
       `${dataDir} is not empty and holds no data of Postgres (no PG_VERSION). ` +
         'Choose another folder, or empty this one.',
     );
@@ -34,7 +34,7 @@ export async function prepareData(
   await rm(fresh, { recursive: true, force: true });
   await mkdir(fresh, { mode: 0o700 });
   await giveTo(launcher.dataOwner, fresh);
-  await runInitdb(launcher, fresh, unsafe);
+  await during(() => runInitdb(launcher, fresh, unsafe));
   await rename(fresh, dataDir);
 }
 

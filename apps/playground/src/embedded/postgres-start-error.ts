@@ -5,6 +5,7 @@ export type PostgresStartFailure =
   | 'no-usable-user'
   | 'data-folder-in-use'
   | 'data-folder-unusable'
+  | 'data-folder-foreign'
   | 'port-taken'
   | 'initdb-failed'
   | 'stopped-while-starting'

@@ -25,8 +25,8 @@ afterEach(async () => {
 
 test('findChoices tells who ignores the repository or muted the thread of an event, and nobody else', async () => {
   await pool.query(
-    `INSERT INTO account (login, name, email)
-     SELECT login, login, login || '@example.test' FROM unnest(ARRAY['ada', 'brian', 'chika']) AS login`,
+    `INSERT INTO account (login, name)
+     SELECT login, login FROM unnest(ARRAY['ada', 'brian', 'chika']) AS login`,
   );
   await pool.query(
     `INSERT INTO repository (owner_id, name) SELECT a.id, repo FROM account a, unnest(ARRAY['one', 'two']) AS repo WHERE a.login = 'ada'`,

@@ -3,13 +3,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool } from '@ghost/db';
 import { explainEvent, progressOfEvents } from '@ghost/operations';
 
+import { type Audience, findAudience } from './audience.js';
 import { type Choices, findChoices } from './choices.js';
 import { loadComments } from './comments.js';
 import type { ReadyRepository } from '../demo/demo-data.js';
 import { numberIn } from '../demo/demo-data.js';
 import { OWNER } from '../demo/demo-people.js';
 import type { DemoComment } from './own-comments.js';
-import type { Progress } from './progress.js';
+import type { Progress } from '../progress.js';
 import type { Playground } from '../start/start-playground.js';
 import { type Posted, type StoredContent, type Verdict, verifyEvent } from './verify.js';
 import type { Witness } from '../catchers/witness.js';
@@ -79,16 +80,30 @@ async function postAll(options: OnceOptions): Promise<Posted[]> {
   const texts = await loadComments(comments, modules);
   const opened = await openThread(playground, open, texts.at(-1));
   const posted = [opened.posted];
+  const inOpen = await placeOf(playground, open, opened.thread);
+  const inClosed = await placeOf(playground, closed, closed.thread);
   for (const [index, text] of texts.entries()) {
     progress.show(`Posting comments: ${index + 1} of ${texts.length}`);
     const secret = (index + 1) % PRIVATE_EVERY === 0;
-    const place = secret
-      ? { repository: closed, thread: closed.thread }
-      : { repository: open, thread: opened.thread };
-    posted.push(await postComment(playground, place, text, index));
+    posted.push(await postComment(playground, secret ? inClosed : inOpen, text, index));
   }
   progress.end();
   return posted;
+}
+
+/** A thread with those who follow it. */
+interface Place {
+  repository: ReadyRepository;
+  thread: number;
+  audience: Audience;
+}
+
+async function placeOf(
+  { pool }: Playground,
+  repository: ReadyRepository,
+  thread: number,
+): Promise<Place> {
+  return { repository, thread, audience: await findAudience(pool, repository.id, thread) };
 }
 
 async function openThread(
@@ -104,10 +119,11 @@ async function openThread(
     { title: `Everything that one run sends (${new Date().toISOString()})`, body },
   );
   const event = await findEvent(playground.pool, 'thread', numberIn(made, 'id'));
+  const audience = await findAudience(playground.pool, repository.id, null);
   return {
     thread: numberIn(made, 'number'),
     posted: {
-      ...expectation(repository, OWNER, 'thread.opened'),
+      ...expectation(repository, audience, OWNER, 'thread.opened'),
       name: 'thread',
       source: text?.source ?? '',
       eventId: event,
@@ -119,11 +135,13 @@ async function openThread(
 
 async function postComment(
   playground: Playground,
-  { repository, thread }: { repository: ReadyRepository; thread: number },
+  { repository, thread, audience }: Place,
   text: DemoComment,
   index: number,
 ): Promise<Posted> {
-  const author = repository.watchers[index % repository.watchers.length] ?? OWNER;
+  // Who follows it no more would begin to by a comment.
+  const authors = repository.watchers.filter((login) => audience.readers.includes(login));
+  const author = authors[index % authors.length] ?? OWNER;
   const made = await playground.api.call(
     'POST',
     `/repos/${OWNER}/${repository.name}/threads/${thread}/comments`,
@@ -131,7 +149,7 @@ async function postComment(
     { body: text.body },
   );
   return {
-    ...expectation(repository, author, 'comment.created'),
+    ...expectation(repository, audience, author, 'comment.created'),
     name: `comment ${index + 1}${repository.private ? ' (private)' : ''}`,
     source: text.source,
     eventId: await findEvent(playground.pool, 'comment', numberIn(made, 'id')),
@@ -141,13 +159,18 @@ async function postComment(
 }
 
 /** Who hears of what an author does, by the rules that the demo's people know. */
-function expectation(repository: ReadyRepository, author: string, eventType: string) {
+function expectation(
+  repository: ReadyRepository,
+  { readers, leftOut }: Audience,
+  author: string,
+  eventType: string,
+) {
   const wants = (events: readonly string[]) => events.includes('*') || events.includes(eventType);
   const ids = (wanted: boolean) =>
     repository.hooks.filter((hook) => wants(hook.events) === wanted).map((hook) => hook.id);
   return {
-    readers: repository.watchers.filter((login) => login !== author),
-    skippedAccounts: [author, ...repository.ignoring],
+    readers: readers.filter((login) => login !== author),
+    skippedAccounts: [author, ...leftOut.filter((login) => login !== author)],
     hookIds: ids(true),
     skippedHookIds: ids(false),
   };

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 
-import { createProgress } from './progress.js';
+import { createProgress } from '../progress.js';
 import { formatReport } from './report.js';
 
 const row = {

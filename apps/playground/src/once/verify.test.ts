@@ -2,7 +2,7 @@ import type { ExplainedDelivery, ExplainedEvent } from '@ghost/operations';
 import { describe, expect, test } from 'vitest';
 
 import type { CaughtMail } from '../catchers/mail-catcher.js';
-import type { CaughtWebhook } from '../catchers/receiver.js';
+import type { CaughtWebhook } from '../catchers/inspect-webhook.js';
 import type { Choices } from './choices.js';
 import { type Posted, type StoredContent, verifyEvent } from './verify.js';
 
@@ -111,6 +111,7 @@ const caughtWebhook = (change: Partial<CaughtWebhook> = {}): CaughtWebhook => ({
   signatures: { standard: 'ok', ghost: 'ok' },
   problems: [],
   answered: 200,
+  told: 'scripted',
   at: AT,
   ...change,
 });

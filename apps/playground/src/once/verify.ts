@@ -3,7 +3,7 @@ import type { ExplainedDelivery, ExplainedEvent, SkippedTarget } from '@ghost/op
 
 import { checkReply } from '../catchers/mail-check.js';
 import type { CaughtMail } from '../catchers/mail-catcher.js';
-import type { CaughtWebhook } from '../catchers/receiver.js';
+import type { CaughtWebhook } from '../catchers/inspect-webhook.js';
 import type { Witness } from '../catchers/witness.js';
 import type { Choices } from './choices.js';
 

@@ -1,15 +1,26 @@
+import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
-import { link, readFile, rm, writeFile } from 'node:fs/promises';
+import { link, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 
 import { processStart } from '../embedded/process-identity.js';
 
-interface Owner {
+/** A take-over lasts some milliseconds. */
+const LOOK_AGAIN_MS = 20;
+
+export interface LockOwner {
   pid: number;
   startedAt: string;
+  /** Where it can be reached, once it is known. */
+  url?: string;
 }
 
-/** The right to use a folder, held by this process. */
+/** The right to use something, held by this process. */
 export interface Lock {
+  /** True when its owner died without releasing it. */
+  readonly ownerDied: boolean;
+  /** Tells others where this process can be reached. */
+  tell(url: string): Promise<void>;
   release(): Promise<void>;
   /** For a process that ends at once. */
   releaseNow(): void;
@@ -18,11 +29,11 @@ export interface Lock {
 /** Another living process holds the lock. */
 export class LockHeldError extends Error {
   override readonly name = 'LockHeldError';
-  readonly pid: number;
+  readonly owner: LockOwner;
 
-  constructor(pid: number, file: string) {
-    super(`Process ${pid} holds ${file}.`);
-    this.pid = pid;
+  constructor(owner: LockOwner, file: string) {
+    super(`Process ${owner.pid} holds ${file}.`);
+    this.owner = owner;
   }
 }
 
@@ -32,43 +43,96 @@ export class LockHeldError extends Error {
  * @throws LockHeldError
  */
 export async function takeLock(file: string): Promise<Lock> {
-  const draft = `${file}.${process.pid}`;
-  const self: Owner = { pid: process.pid, startedAt: processStart(process.pid) ?? '' };
-  await writeFile(draft, JSON.stringify(self));
-  try {
-    // A link appears whole or not at all, so nobody reads a half-written lock.
-    while (!(await linked(draft, file))) {
-      const owner = await readOwner(file);
-      if (owner !== undefined && processStart(owner.pid) === owner.startedAt) {
-        throw new LockHeldError(owner.pid, file);
-      }
-      await rm(file, { force: true });
-    }
-  } finally {
-    await rm(draft, { force: true });
+  const self: LockOwner = { pid: process.pid, startedAt: processStart(process.pid) ?? '' };
+  let ownerDied = false;
+  while (!(await placed(self, file))) {
+    if (await isDead(file)) ownerDied = (await removeDead(file)) || ownerDied;
   }
   return {
+    ownerDied,
+    async tell(url) {
+      const draft = draftOf(file);
+      await writeFile(draft, JSON.stringify({ ...self, url }));
+      await rename(draft, file);
+    },
     release: () => rm(file, { force: true }),
     releaseNow: () => rmSync(file, { force: true }),
   };
 }
 
-async function linked(from: string, to: string): Promise<boolean> {
+function draftOf(file: string): string {
+  return `${file}.${randomUUID()}`;
+}
+
+/** A link appears whole or not at all, so nobody reads a half-written lock. */
+async function placed(owner: LockOwner, file: string): Promise<boolean> {
+  const draft = draftOf(file);
+  await writeFile(draft, JSON.stringify(owner));
   try {
-    await link(from, to);
+    await link(draft, file);
     return true;
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false;
+    if (isErrno(error, 'EEXIST')) return false;
     throw error;
+  } finally {
+    await rm(draft, { force: true });
   }
 }
 
-async function readOwner(file: string): Promise<Owner | undefined> {
+/**
+ * @returns false when the lock is gone
+ * @throws LockHeldError when its owner lives
+ */
+async function isDead(file: string): Promise<boolean> {
+  let text: string;
   try {
-    const owner = JSON.parse(await readFile(file, 'utf8')) as Partial<Owner> | null;
+    text = await readFile(file, 'utf8');
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return false;
+    throw error;
+  }
+  const owner = parseOwner(text);
+  if (owner !== undefined && processStart(owner.pid) === owner.startedAt) {
+    throw new LockHeldError(owner, file);
+  }
+  return true;
+}
+
+/**
+ * Two that found the same dead owner must not both remove the file: the slower one would remove the
+ * new lock of the faster. So only who holds a lock on the take-over removes, and looks once more.
+ * @returns whether this process removed it
+ */
+async function removeDead(file: string): Promise<boolean> {
+  let guard: Lock;
+  try {
+    guard = await takeLock(`${file}.takeover`);
+  } catch (error) {
+    if (!(error instanceof LockHeldError)) throw error;
+    await delay(LOOK_AGAIN_MS);
+    return false;
+  }
+  try {
+    const dead = await isDead(file);
+    if (dead) await rm(file, { force: true });
+    return dead;
+  } finally {
+    await guard.release();
+  }
+}
+
+/** Undefined for what no owner wrote. */
+function parseOwner(text: string): LockOwner | undefined {
+  try {
+    const owner = JSON.parse(text) as Partial<LockOwner> | null;
     if (typeof owner?.pid !== 'number' || typeof owner.startedAt !== 'string') return undefined;
-    return { pid: owner.pid, startedAt: owner.startedAt };
+    const { pid, startedAt, url } = owner;
+    return { pid, startedAt, ...(typeof url === 'string' ? { url } : {}) };
   } catch {
     return undefined;
   }
+}
+
+function isErrno(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code;
 }

@@ -24,6 +24,8 @@ describe('childEnvironments', () => {
       GHOST_PUBLIC_URL: 'http://127.0.0.1:3000',
       GHOST_MAIL_FROM: 'Ghost <ghost@example.test>',
       GHOST_RETRY_BASE_MS: '400',
+      GHOST_RATE_LIMIT: '0',
+      GHOST_RATE_LIMIT_ANONYMOUS: '0',
       GHOST_DELIVERY_WAKE_URL: 'http://127.0.0.1:3001/wake',
       GHOST_SMTP_URL: WIRING.smtpUrl,
       GHOST_SMTP_TLS: 'off',

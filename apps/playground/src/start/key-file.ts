@@ -1,4 +1,4 @@
-import { chmod, readFile, writeFile } from 'node:fs/promises';
+import { chmod, readFile, rename, writeFile } from 'node:fs/promises';
 
 import { generateKeyEntry } from '@ghost/vault';
 
@@ -14,6 +14,9 @@ export async function readOrMakeKeys(file: string): Promise<string> {
     if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
   }
   const made = generateKeyEntry('playground');
-  await writeFile(file, `${made}\n`, { mode: OWNER_ONLY });
+  // Whole or not at all: half a key would keep every later start from working.
+  const draft = `${file}.new`;
+  await writeFile(draft, `${made}\n`, { mode: OWNER_ONLY });
+  await rename(draft, file);
   return made;
 }

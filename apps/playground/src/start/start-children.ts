@@ -21,7 +21,6 @@ export async function startChildren(
   const environments = childEnvironments(parts.env, wiring);
   const apiUrl = `http://${reachableHost(listenHost(parts.env))}:${wiring.apiPort}`;
   const deliveryUrl = `http://${LOOPBACK}:${wiring.deliveryPort}`;
-  parts.say('Starting the delivery process and the API.');
   // The one launched last is stopped first; they get ready side by side.
   const delivery = startChild(parts, settings, {
     name: 'delivery',
@@ -37,7 +36,7 @@ export async function startChildren(
     readyUrl: `${apiUrl}/readyz`,
     logFile: path.join(logs, 'api.log'),
   });
-  await Promise.all([delivery, api]);
+  await parts.step('Starting the delivery process and the API', () => Promise.all([delivery, api]));
   return { apiUrl, deliveryUrl };
 }
 

@@ -8,10 +8,15 @@ import { parseKeyRing } from '@ghost/vault';
 import { ChildDiedError } from '../processes/children.js';
 import { openLineLog } from '../processes/line-log.js';
 import { PlaygroundError } from '../playground-error.js';
-import { startPostgres } from '../postgres.js';
+import { POSTGRES_FOLDER } from '../reset.js';
+import { type PostgresPart, startPostgres } from '../postgres.js';
 import type { StartParts } from './start-parts.js';
 
 const POOL_SIZE = 4;
+const PARTS: Record<PostgresPart, string> = {
+  data: 'Making the data of Postgres (the first start only; some seconds)',
+  server: 'Starting Postgres',
+};
 
 /** Starts Postgres, or takes the one of DATABASE_URL, and brings it to this version's schema. */
 export async function startDatabase(
@@ -22,7 +27,7 @@ export async function startDatabase(
 ): Promise<{ databaseUrl: string; pool: Pool }> {
   const databaseUrl = await openDatabase(parts, settings, logs);
   parts.halt.check();
-  await migrateDatabase(databaseUrl);
+  await parts.step('Bringing the tables to this version', () => migrateDatabase(databaseUrl));
   const pool = createPool({
     connectionString: databaseUrl,
     name: 'ghost playground',
@@ -35,16 +40,16 @@ export async function startDatabase(
 }
 
 async function openDatabase(
-  { options, halt, stack, say }: StartParts,
+  { options, halt, stack, step }: StartParts,
   settings: Settings<'playground'>,
   logs: string,
 ): Promise<string> {
   if (settings.databaseUrl !== null) return settings.databaseUrl;
-  say('Starting Postgres.');
   const log = openLineLog(path.join(logs, 'postgres.log'));
   const postgres = await startPostgres({
-    dataDir: path.join(options.folder, 'postgres'),
+    dataDir: path.join(options.folder, POSTGRES_FOLDER),
     log: (line) => log.write(line),
+    during: (part, work) => step(PARTS[part], work),
   });
   let stopping = false;
   stack.add('Postgres', async () => {

@@ -4,10 +4,13 @@ import path from 'node:path';
 import type { Pool } from '@ghost/db';
 import { EXIT, type Settings } from '@ghost/settings';
 
+import { createAnswers } from '../catchers/answers.js';
+import { createControl } from '../catchers/control.js';
 import { startMailCatcher } from '../catchers/mail-catcher.js';
+import { type MailShelf, openMailShelf } from '../catchers/mail-shelf.js';
 import { type Receiver, startReceiver } from '../catchers/receiver.js';
 import { type ApiClient, createApiClient } from '../demo/api-client.js';
-import { type DemoData, hookNameOf, prepareDemo } from '../demo/demo-data.js';
+import { type DemoData, HOOK_PATHS, hookNameOf, prepareDemo } from '../demo/demo-data.js';
 import { type DemoStateFile, openDemoState } from '../demo/demo-state.js';
 import { findFreePort, isFree, LOOPBACK } from '../embedded/ports.js';
 import { PlaygroundError } from '../playground-error.js';
@@ -48,13 +51,14 @@ export async function startPlayground(parts: StartParts): Promise<Playground> {
 
   const { databaseUrl, pool } = await startDatabase(parts, settings, secretKeys, folders.logs);
   halt.check();
+  const shelf = await openMailShelf(folders.mails);
   const catcher = await startMailCatcher({
-    folder: folders.mails,
+    shelf,
     onMail: (mail) => parts.observer.onMail(mail),
   });
   parts.stack.add('mail catcher', () => catcher.stop());
   const file = await openDemoState(options.folder, settings.databaseUrl);
-  const receiver = await startDemoReceiver(parts, file);
+  const receiver = await startDemoReceiver(parts, settings, file, shelf);
   halt.check();
   const urls = await startChildren(parts, settings, folders.logs, {
     databaseUrl,
@@ -65,7 +69,9 @@ export async function startPlayground(parts: StartParts): Promise<Playground> {
   });
   halt.check();
   const api = createApiClient(urls.apiUrl, halt.signal);
-  const demo = await prepareDemo({ pool, api, file, receiverUrl: receiver.url });
+  const demo = await parts.step("Making sure of the demo's accounts and repositories", () =>
+    prepareDemo({ pool, api, file, receiverUrl: receiver.url }),
+  );
   return {
     ...urls,
     databaseUrl,
@@ -117,13 +123,24 @@ async function makeFolders(folder: string) {
 
 /** Takes the port of last time if it is free, so that queued webhooks find their way. */
 async function startDemoReceiver(
-  { stack, observer }: StartParts,
+  { stack, observer, env }: StartParts,
+  settings: Settings<'playground'>,
   file: DemoStateFile,
+  shelf: MailShelf,
 ): Promise<Receiver> {
   const kept = file.state.receiverPort;
   const port = kept !== null && (await isFree(kept)) ? kept : 0;
+  const answers = createAnswers();
   const receiver = await startReceiver({
     port,
+    answers,
+    serve: createControl({
+      answers,
+      shelf,
+      catchesMails: catchesMails(env),
+      hookPaths: HOOK_PATHS,
+      deadlineMs: settings.webhookDeadlineMs,
+    }),
     secretOf: (url) => {
       const name = hookNameOf(url);
       return name === undefined ? undefined : file.state.secrets[name];

@@ -1,15 +1,13 @@
 import { sql } from 'drizzle-orm';
 import { bigint, boolean, check, pgTable, text, timestamp, uniqueIndex } from 'drizzle-orm/pg-core';
 
-/** A person. Logins are unique without case; an address gets mail only once it is verified. */
+/** A person. Logins are unique without case. */
 export const account = pgTable(
   'account',
   {
     id: bigint('id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
     login: text('login').notNull(),
     name: text('name').notNull(),
-    email: text('email').notNull(),
-    emailVerifiedAt: timestamp('email_verified_at', { withTimezone: true }),
     isAdmin: boolean('is_admin').notNull().default(false),
     createdAt: timestamp('created_at', { withTimezone: true }).notNull().defaultNow(),
   },

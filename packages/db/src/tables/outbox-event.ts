@@ -20,6 +20,8 @@ export const outboxEvent = pgTable(
     version: smallint('version').notNull(),
     // No foreign key: an event outlives its repository.
     repositoryId: bigint('repository_id', { mode: 'number' }),
+    /** The comment that it tells of: deleting one cancels what its events still have queued. */
+    commentId: bigint('comment_id', { mode: 'number' }),
     payload: jsonb('payload').notNull(),
     createdAt: timestamp('created_at', { withTimezone: true }).notNull().defaultNow(),
     /** When the last consumer was done; null while one is pending or set aside. */
@@ -27,6 +29,7 @@ export const outboxEvent = pgTable(
   },
   (table) => [
     index('outbox_event_unprocessed').on(table.createdAt).where(sql`${table.processedAt} is null`),
+    index('outbox_event_comment').on(table.commentId).where(sql`${table.commentId} is not null`),
     check('outbox_event_version_positive', sql`${table.version} > 0`),
   ],
 );

@@ -15,6 +15,7 @@ export const repository = pgTable(
     description: text('description'),
     private: boolean('private').notNull().default(false),
     createdAt: timestamp('created_at', { withTimezone: true }).notNull().defaultNow(),
+    updatedAt: timestamp('updated_at', { withTimezone: true }).notNull().defaultNow(),
   },
   (table) => [
     uniqueIndex('repository_owner_name_unique').on(table.ownerId, sql`lower(${table.name})`),

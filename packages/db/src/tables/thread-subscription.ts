@@ -23,7 +23,7 @@ export const threadSubscription = pgTable(
     accountId: bigint('account_id', { mode: 'number' })
       .notNull()
       .references(() => account.id, { onDelete: 'cascade' }),
-    reason: text('reason', { enum: ['author', 'participant', 'manual'] }).notNull(),
+    reason: text('reason', { enum: ['author', 'participant', 'mention', 'manual'] }).notNull(),
     muted: boolean('muted').notNull().default(false),
     createdAt: timestamp('created_at', { withTimezone: true }).notNull().defaultNow(),
   },
@@ -32,7 +32,7 @@ export const threadSubscription = pgTable(
     index('thread_subscription_account').on(table.accountId),
     check(
       'thread_subscription_reason_known',
-      sql`${table.reason} in ('author', 'participant', 'manual')`,
+      sql`${table.reason} in ('author', 'participant', 'mention', 'manual')`,
     ),
   ],
 );

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { bigint, check, pgTable, text, timestamp, unique } from 'drizzle-orm/pg-core';
+import { bigint, check, index, pgTable, text, timestamp, unique } from 'drizzle-orm/pg-core';
 
 import { account } from './account.js';
 import { repository } from './repository.js';
@@ -21,9 +21,17 @@ export const thread = pgTable(
       .notNull()
       .default('open'),
     createdAt: timestamp('created_at', { withTimezone: true }).notNull().defaultNow(),
+    updatedAt: timestamp('updated_at', { withTimezone: true }).notNull().defaultNow(),
+    closedAt: timestamp('closed_at', { withTimezone: true }),
   },
   (table) => [
     unique('thread_number_unique').on(table.repositoryId, table.number),
+    // Lists of one state, by number.
+    index('thread_state').on(table.repositoryId, table.state, table.number),
+    check(
+      'thread_closed_iff_ended',
+      sql`(${table.state} = 'closed') = (${table.closedAt} is not null)`,
+    ),
     check('thread_state_known', sql`${table.state} in ('open', 'closed')`),
   ],
 );

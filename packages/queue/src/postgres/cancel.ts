@@ -15,6 +15,12 @@ function statement(target: CancelTarget, reason: string): [string, unknown[]] {
   if ('jobIds' in target) {
     return [`SELECT delivery_cancel($2::uuid[], $1) AS cancelled`, [reason, target.jobIds]];
   }
+  if ('eventIds' in target) {
+    return [
+      `${CANCEL}SELECT id FROM delivery_job WHERE event_id = ANY ($2::uuid[]) AND ${pending} ORDER BY id${end}`,
+      [reason, target.eventIds],
+    ];
+  }
   if ('hookId' in target) {
     return [
       `${CANCEL}SELECT id FROM delivery_job WHERE lane = $2 AND ${pending} ORDER BY id${end}`,

@@ -1,0 +1,90 @@
+import 'reflect-metadata';
+
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { uuidv7 } from 'uuidv7';
+
+import { AppModule } from './app.module.js';
+import type { Resources } from './database/database.module.js';
+import { declaredRoutes } from './http/declared-routes.js';
+import { ApiDocument } from './http/document.controller.js';
+import { tagAnswers } from './http/entity-tag.js';
+import { ErrorFilter, refuseInRouter } from './http/error-filter.js';
+import { acceptForms } from './http/form-body.js';
+import { acceptJsonOnly, MAX_BODY_BYTES } from './http/json-body.js';
+import { refuseUnknown } from './http/known-paths.js';
+import { ListedInterceptor } from './http/listed.js';
+import { nestLogger } from './http/nest-logger.js';
+import { observeRequests } from './http/observe-requests.js';
+import { demandHost, parserFaultHandler, refuseExpectations } from './http/parser-faults.js';
+import { prepareRateLimits } from './http/rate-limits.js';
+import { secureAnswers } from './http/security-headers.js';
+import { ValidationPipe } from './http/validation-pipe.js';
+import { MetricsService } from './status/metrics.service.js';
+
+/** A request whose bytes trickle in is ended; a body of 1 MiB over a slow line fits. */
+const REQUEST_TIMEOUT_MS = 60_000;
+const MAX_PATH_PART_CHARS = 300;
+const PROBE_ROUTES = ['healthz', 'readyz', 'metrics'];
+
+export interface AppParts extends Resources {
+  /** Sees every provider that Nest makes and returns it, or a replacement; for tests. */
+  instrument?: (instance: unknown) => unknown;
+}
+
+/** Puts the application together. Nothing runs and nothing is asked of the database before it listens. */
+export async function createApp(parts: AppParts): Promise<NestFastifyApplication> {
+  const { settings, logger, pool, instrument } = parts;
+  const adapter = new FastifyAdapter({
+    genReqId: () => uuidv7(),
+    requestIdHeader: false,
+    bodyLimit: MAX_BODY_BYTES,
+    frameworkErrors: refuseInRouter,
+    clientErrorHandler: parserFaultHandler(logger, () => app.get(MetricsService)),
+    http: { requireHostHeader: false },
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    ...(settings.trustedProxies.length === 0 ? {} : { trustProxy: [...settings.trustedProxies] }),
+    routerOptions: { maxParamLength: MAX_PATH_PART_CHARS },
+  });
+  const app: NestFastifyApplication = await NestFactory.create<NestFastifyApplication>(
+    AppModule.over({ settings, logger, pool }),
+    adapter,
+    {
+      bodyParser: false,
+      abortOnError: false,
+      logger: nestLogger(logger),
+      ...(instrument === undefined ? {} : { instrument: { instanceDecorator: instrument } }),
+    },
+  );
+  try {
+    await furnish(app, adapter, parts);
+  } catch (error) {
+    await app.close();
+    throw error;
+  }
+  return app;
+}
+
+/** All that a request meets on its way to a handler and back. */
+async function furnish(
+  app: NestFastifyApplication,
+  adapter: FastifyAdapter,
+  { settings, logger }: AppParts,
+): Promise<void> {
+  declaredRoutes(app);
+  const server = adapter.getInstance();
+  await prepareRateLimits(server);
+  acceptJsonOnly(server);
+  acceptForms(server);
+  tagAnswers(server);
+  secureAnswers(server);
+  observeRequests(server, logger, app.get(MetricsService));
+  demandHost(server);
+  refuseUnknown(server);
+  refuseExpectations(server.server);
+  app.setGlobalPrefix('api', { exclude: PROBE_ROUTES });
+  app.useGlobalInterceptors(new ListedInterceptor(settings));
+  app.useGlobalPipes(new ValidationPipe());
+  app.useGlobalFilters(new ErrorFilter(logger));
+  app.get(ApiDocument).describes(app);
+}

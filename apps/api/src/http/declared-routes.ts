@@ -1,0 +1,48 @@
+import type { INestApplicationContext } from '@nestjs/common';
+import { METHOD_METADATA, ROUTE_ARGS_METADATA } from '@nestjs/common/constants.js';
+import { MetadataScanner, ModulesContainer } from '@nestjs/core';
+
+import { ifMatchOf } from './entity-tag.js';
+import { ROUTE, type RouteOptions } from './route.js';
+
+export interface DeclaredRoute extends RouteOptions {
+  /** The handler takes `@IfMatch()`. */
+  heedsIfMatch: boolean;
+}
+
+/**
+ * What `@Route` says of every handler there is, by the route's id.
+ * @throws Error that names a handler which Nest would serve without `@Route`, or an id that two have
+ */
+export function declaredRoutes(app: INestApplicationContext): Map<string, DeclaredRoute> {
+  const routes = new Map<string, DeclaredRoute>();
+  for (const { controllers } of app.get(ModulesContainer).values()) {
+    for (const { metatype, name } of controllers.values()) {
+      const prototype: unknown = metatype?.prototype;
+      if (typeof prototype !== 'object' || prototype === null) continue;
+      for (const method of new MetadataScanner().getAllMethodNames(prototype)) {
+        const handler: unknown = Reflect.get(prototype, method);
+        if (typeof handler !== 'function' || !Reflect.hasMetadata(METHOD_METADATA, handler)) {
+          continue;
+        }
+        const route = Reflect.getMetadata(ROUTE, handler) as RouteOptions | undefined;
+        if (route === undefined) {
+          throw new Error(`${name}.${method} answers requests and is not declared by @Route.`);
+        }
+        if (routes.has(route.id)) throw new Error(`Two routes have the id "${route.id}".`);
+        routes.set(route.id, { ...route, heedsIfMatch: heedsIfMatch(prototype, method) });
+      }
+    }
+  }
+  return routes;
+}
+
+function heedsIfMatch(prototype: object, method: string): boolean {
+  const given: unknown = Reflect.getMetadata(ROUTE_ARGS_METADATA, prototype.constructor, method);
+  return Object.values(given ?? {}).some(
+    (argument: unknown) =>
+      typeof argument === 'object' &&
+      argument !== null &&
+      Reflect.get(argument, 'factory') === ifMatchOf,
+  );
+}

@@ -1,0 +1,205 @@
+import { Writable } from 'node:stream';
+
+import { pino } from 'pino';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+
+import {
+  type Json,
+  startTestApi,
+  type TestApi,
+  type TestApiOptions,
+} from '../../../../test/support/test-api.js';
+import { AccountsService } from '../accounts/accounts.service.js';
+import { networkOf } from './rate-limits.js';
+
+let api: TestApi;
+let lookUps = 0;
+const lines: Json[] = [];
+const log = new Writable({
+  write(chunk, _encoding, done) {
+    lines.push(JSON.parse(String(chunk)));
+    done();
+  },
+});
+
+afterEach(async () => {
+  vi.useRealTimers();
+  await api.stop();
+});
+
+async function start(env: TestApiOptions['env'] = {}): Promise<void> {
+  lookUps = 0;
+  lines.length = 0;
+  api = await startTestApi({
+    env,
+    logger: pino({ level: 'info' }, log),
+    instrument: (instance) => {
+      if (instance instanceof AccountsService) {
+        const find = instance.findByToken.bind(instance);
+        instance.findByToken = (token) => {
+          lookUps += 1;
+          return find(token);
+        };
+      }
+      return instance;
+    },
+  });
+}
+
+async function send(path: string, headers: Record<string, string> = {}) {
+  const response = await fetch(`${api.url}${path}`, { headers });
+  const body: Json = await response.json().catch(() => undefined);
+  return { status: response.status, headers: response.headers, body };
+}
+
+const limitOf = ({ headers }: { headers: Headers }) =>
+  ['limit', 'remaining', 'used', 'resource'].map((name) => headers.get(`x-ratelimit-${name}`));
+
+describe('by token', () => {
+  test('each request is counted in GitHub’s headers; too many are a 429 that costs no statement', async () => {
+    await start({ GHOST_RATE_LIMIT: '2' });
+    const ada = await api.addPerson('ada');
+    const bob = await api.addPerson('bob');
+    const first = await ada.ask('GET', '/user');
+    expect(limitOf(first)).toEqual(['2', '1', '1', 'core']);
+    const reset = Number(first.headers.get('x-ratelimit-reset'));
+    expect(reset - Date.now() / 1000).toBeGreaterThan(3590);
+    expect(reset - Date.now() / 1000).toBeLessThan(3602);
+    expect(limitOf(await ada.ask('GET', '/repos/ada/absent'))).toEqual(['2', '0', '2', 'core']);
+
+    const before = lookUps;
+    const refused = await ada.ask('GET', '/user');
+    expect(refused.status).toBe(429);
+    expect(limitOf(refused)).toEqual(['2', '0', '2', 'core']);
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(3590);
+    expect(refused.body).toEqual({
+      code: 'rate_limited',
+      message: expect.stringMatching(/2 requests an hour by one token.*Try again in \d+ s/u),
+    });
+    expect(lookUps).toBe(before);
+    // Whoever has another token is not touched.
+    expect((await bob.ask('GET', '/user')).status).toBe(200);
+    // It may be asked a thousand times: the log at its usual level does not grow.
+    expect(lines.filter(({ status }) => status === 429)).toEqual([]);
+  });
+
+  test('after the hour it starts again', async () => {
+    await start({ GHOST_RATE_LIMIT: '1' });
+    const ada = await api.addPerson('ada');
+    await ada.ask('GET', '/user');
+    expect((await ada.ask('GET', '/user')).status).toBe(429);
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 3_600_001 });
+    expect(limitOf(await ada.ask('GET', '/user'))).toEqual(['1', '0', '1', 'core']);
+  });
+
+  test('many at once do not get by', async () => {
+    await start({ GHOST_RATE_LIMIT: '5' });
+    const ada = await api.addPerson('ada');
+    await ada.ask('GET', '/user');
+    const answers = await Promise.all(Array.from({ length: 20 }, () => ada.ask('GET', '/user')));
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(4);
+  });
+
+  test('0 is no limit, without headers', async () => {
+    await start({ GHOST_RATE_LIMIT: '0' });
+    const ada = await api.addPerson('ada');
+    expect(limitOf(await ada.ask('GET', '/user'))).toEqual([null, null, null, null]);
+  });
+});
+
+describe('by address', () => {
+  test('without a token: counted apart from tokens, whatever is asked', async () => {
+    await start({ GHOST_RATE_LIMIT_ANONYMOUS: '2' });
+    const ada = await api.addPerson('ada');
+    expect(limitOf(await send('/api/user'))).toEqual(['2', '1', '1', 'core']);
+    expect((await send('/api/repos/ada/absent')).status).toBe(404);
+    const refused = await send('/api/repos/ada/absent');
+    expect(refused.status).toBe(429);
+    expect(refused.body.message).toContain('without a token from one address');
+    expect((await ada.ask('GET', '/user')).status).toBe(200);
+  });
+
+  test('probes, the document and pages of mails are not counted', async () => {
+    await start({ GHOST_RATE_LIMIT_ANONYMOUS: '1' });
+    for (const path of ['/healthz', '/readyz', '/metrics', '/api/openapi.json']) {
+      const answer = await send(path);
+      expect([200, 503]).toContain(answer.status);
+      expect(limitOf(answer)).toEqual([null, null, null, null]);
+    }
+    expect((await send('/api/unsubscribe/x')).status).toBe(404);
+    expect(limitOf(await send('/api/user'))).toEqual(['1', '0', '1', 'core']);
+  });
+
+  test('bad tokens: too many cost no statement, and lock out nobody whose token was good', async () => {
+    await start({ GHOST_RATE_LIMIT_ANONYMOUS: '2' });
+    const ada = await api.addPerson('ada');
+    const bob = await api.addPerson('bob');
+    await ada.ask('GET', '/user');
+    for (const token of ['a', 'b']) {
+      const answer = await send('/api/user', { authorization: `Bearer ${token}` });
+      expect(answer.status).toBe(401);
+      expect(answer.headers.get('x-ratelimit-resource')).toBe('sign_in');
+    }
+    const before = lookUps;
+    const refused = await send('/api/user', { authorization: 'Bearer c' });
+    expect(refused.status).toBe(429);
+    expect(refused.body.message).toContain('with a bad token from one address');
+    expect((await bob.ask('GET', '/user')).status).toBe(429);
+    expect(lookUps).toBe(before);
+    expect((await ada.ask('GET', '/user')).status).toBe(200);
+    expect(lines.filter(({ event }) => event === 'api.sign_in_failed')).toMatchObject([
+      { reason: 'unknown_token', address: '127.0.0.1', requestId: expect.any(String) },
+      { reason: 'unknown_token' },
+    ]);
+  });
+
+  test('a token that was good and is revoked can be tried no more often than it could be used', async () => {
+    await start({ GHOST_RATE_LIMIT: '3', GHOST_RATE_LIMIT_ANONYMOUS: '1' });
+    const ada = await api.addPerson('ada');
+    await ada.ask('GET', '/user');
+    await api.pool.query('UPDATE api_token SET revoked_at = now()');
+    const statuses: number[] = [];
+    for (let n = 0; n < 4; n += 1) statuses.push((await ada.ask('GET', '/user')).status);
+    expect(statuses).toEqual([401, 401, 429, 429]);
+  });
+});
+
+describe('who the client is', () => {
+  const asked = (forwarded: string) => send('/api/user', { 'x-forwarded-for': forwarded });
+
+  test('X-Forwarded-For is not believed unless a trusted proxy says it', async () => {
+    await start({ GHOST_RATE_LIMIT_ANONYMOUS: '1' });
+    expect((await asked('192.0.2.1')).status).toBe(401);
+    expect((await asked('192.0.2.2')).status).toBe(429);
+  });
+
+  test('a trusted proxy names the client, and a client that writes the header itself gains nothing', async () => {
+    await start({
+      GHOST_RATE_LIMIT_ANONYMOUS: '1',
+      GHOST_TRUSTED_PROXIES: '127.0.0.0/8,10.0.0.0/8',
+    });
+    expect((await asked('192.0.2.1')).status).toBe(401);
+    expect((await asked('192.0.2.2')).status).toBe(401);
+    expect((await asked('192.0.2.1')).status).toBe(429);
+    // What stands before the address that the proxy saw was said by nobody who is trusted.
+    expect((await asked('198.51.100.9, 192.0.2.1')).status).toBe(429);
+    expect((await asked('198.51.100.9, 192.0.2.1, 10.1.2.3')).status).toBe(429);
+    expect((await asked('2001:db8:1:2::1')).status).toBe(401);
+    expect((await asked('2001:db8:1:2:ffff::9')).status).toBe(429);
+    expect((await asked('2001:db8:1:3::1')).status).toBe(401);
+    // No address: counted as the proxy itself, however long it is.
+    expect((await asked('x'.repeat(8000))).status).toBe(401);
+    expect((await asked('y'.repeat(8000))).status).toBe(429);
+  });
+
+  test.each([
+    ['192.0.2.1', '192.0.2.1'],
+    ['::ffff:192.0.2.1', '192.0.2.1'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::'],
+    ['fe80::1%eth0', 'fe80::'],
+    ['unknown', '127.0.0.1'],
+  ])('%s counts as %s', async (ip, network) => {
+    expect(networkOf({ ip, socket: { remoteAddress: '127.0.0.1' } } as never)).toBe(network);
+    await start();
+  });
+});

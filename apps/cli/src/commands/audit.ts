@@ -1,0 +1,64 @@
+import { type AuditRow, listAudit } from '@ghost/operations';
+import { type Command, InvalidArgumentError } from 'commander';
+
+import { type Context, withPool } from '../context.js';
+import { addPaging, type Paging, pageOf } from '../page.js';
+import { type Column, formatTime, printList } from '../print.js';
+
+interface ListOptions extends Paging {
+  repo?: string;
+  account?: string;
+}
+
+const COLUMNS: readonly Column<AuditRow>[] = [
+  { title: 'ID', cell: (row) => row.id },
+  { title: 'AT', cell: (row) => formatTime(row.at) },
+  { title: 'ACTION', cell: (row) => row.action },
+  {
+    title: 'BY',
+    cell: (row) => (row.tokenId === null ? row.actor : `${row.actor} (token ${row.tokenId})`),
+  },
+  { title: 'ABOUT', cell: (row) => row.subject },
+  { title: 'REPOSITORY', cell: (row) => row.repository },
+  { title: 'DETAIL', cell: (row) => describeDetail(row.detail) },
+];
+
+export function addAuditCommands(program: Command, context: Context): void {
+  const audit = program.command('audit').description('who changed who may do what');
+  addPaging(
+    audit
+      .command('list')
+      .description('list changes of access, the newest first')
+      .option('--repo <owner/name>', 'only of this repository, as it was called then', readRepo)
+      .option('--account <login>', 'only by or about this account'),
+  )
+    .addHelpText(
+      'after',
+      '\nExamples:\n  npx ghost audit list --repo ada/demo\n  npx ghost audit list --account ada --limit 1000 --json',
+    )
+    .action(({ json, repo, account, ...paging }: ListOptions) =>
+      withPool(context, async (pool) => {
+        const filter = {
+          ...(repo === undefined ? {} : { repository: repo }),
+          ...(account === undefined ? {} : { account }),
+        };
+        const page = await pageOf(paging, (part) => listAudit(pool, { ...filter, ...part }));
+        printList(context, page.rows, COLUMNS, {
+          json,
+          empty: 'No such changes.',
+          more: page.more,
+        });
+      }),
+    );
+}
+
+function describeDetail(detail: Readonly<Record<string, unknown>>): string {
+  return Object.entries(detail)
+    .map(([name, value]) => `${name}=${JSON.stringify(value)}`)
+    .join(' ');
+}
+
+function readRepo(text: string): string {
+  if (/^[^/\s]+\/[^/\s]+$/u.test(text)) return text;
+  throw new InvalidArgumentError('It must have the form owner/name.');
+}

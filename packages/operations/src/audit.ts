@@ -1,0 +1,99 @@
+import type { Pool } from '@ghost/db';
+import type { Sql } from '@ghost/queue';
+
+const DEFAULT_LIMIT = 50;
+const MAX_LIMIT = 1000;
+
+/** What can change about who may do what. */
+export const AUDIT_ACTIONS = [
+  'account.added',
+  'address.added',
+  'address.made_primary',
+  'address.removed',
+  'address.verification_sent',
+  'address.verified',
+  'member.added',
+  'member.changed',
+  'member.removed',
+  'repository.created',
+  'repository.deleted',
+  'repository.visibility_changed',
+  'token.added',
+  'token.revoked',
+] as const;
+export type AuditAction = (typeof AUDIT_ACTIONS)[number];
+
+/**
+ * Who changed it: an account by one of its tokens, or by the link of a mail (without a token), or null:
+ * an operator at the command line.
+ */
+export type AuditActor = { id: number; login: string; token: { id: number } | null } | null;
+
+export interface AccessChange {
+  action: AuditAction;
+  actor: AuditActor;
+  repository?: { id: number; fullName: string };
+  /** Whose access it is about. */
+  subject?: { id: number; login: string };
+  /** What was before and after; never a secret. */
+  detail?: Readonly<Record<string, unknown>>;
+}
+
+/** Writes a line of the audit in the transaction of the change: there is no change without its line. */
+export async function recordAccessChange(sql: Sql, change: AccessChange): Promise<void> {
+  const { action, actor, repository, subject, detail = {} } = change;
+  await sql.query(
+    `INSERT INTO audit_entry (action, actor_id, actor, token_id, repository_id, repository, subject_id, subject, detail)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9::jsonb)`,
+    [
+      action,
+      actor?.id ?? null,
+      actor?.login ?? 'operator',
+      actor?.token?.id ?? null,
+      repository?.id ?? null,
+      repository?.fullName ?? null,
+      subject?.id ?? null,
+      subject?.login ?? null,
+      JSON.stringify(detail),
+    ],
+  );
+}
+
+export interface AuditFilter {
+  /** `owner/name`, as it was called then; without case. */
+  repository?: string;
+  /** A login, as actor or as subject; without case. */
+  account?: string;
+  /** Only lines older than the one with this id. */
+  after?: number;
+  /** 1 to 1,000; default 50. */
+  limit?: number;
+}
+
+export interface AuditRow {
+  id: number;
+  at: Date;
+  action: AuditAction;
+  actor: string;
+  tokenId: number | null;
+  repository: string | null;
+  subject: string | null;
+  detail: Record<string, unknown>;
+}
+
+/** The newest lines that fit a filter. */
+export async function listAudit(pool: Pool, filter: AuditFilter = {}): Promise<AuditRow[]> {
+  const limit = Math.min(Math.max(Math.trunc(filter.limit ?? DEFAULT_LIMIT), 1), MAX_LIMIT);
+  const { rows } = await pool.query<Omit<AuditRow, 'id' | 'tokenId'> & Record<'id', string>>(
+    `SELECT id, at, action, actor, token_id AS "tokenId", repository, subject, detail FROM audit_entry
+     WHERE ($1::text IS NULL OR lower(repository) = lower($1))
+       AND ($2::text IS NULL OR lower(subject) = lower($2) OR lower(actor) = lower($2))
+       AND ($4::bigint IS NULL OR id < $4)
+     ORDER BY id DESC LIMIT $3`,
+    [filter.repository ?? null, filter.account ?? null, limit, filter.after ?? null],
+  );
+  return rows.map((row) => {
+    const tokenId: unknown = Reflect.get(row, 'tokenId');
+    return { ...row, id: Number(row.id), tokenId: tokenId === null ? null : Number(tokenId) };
+  });
+}

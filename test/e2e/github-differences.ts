@@ -1,0 +1,164 @@
+import type { Finding } from '../support/github-schema.js';
+
+/** Where Ghost's answers are meant to be other than GitHub publishes, as the schemas show it. */
+export interface ShapeDifference {
+  /** `*`, or a route as GitHub names it. */
+  route: string;
+  /** Of the answer; left out: any. */
+  status?: number;
+  /** What the comparison finds: see {@link Finding}. */
+  what: string;
+  /** What Ghost does. */
+  ghost: string;
+  why: string;
+}
+
+/** Where Ghost behaves in another way; a test of the same name shows it. */
+export interface BehaviourDifference {
+  ghost: string;
+  github: string;
+  why: string;
+}
+
+const ERRORS = { route: '*', status: 422 } as const;
+
+/** Each is needed: the test fails when one is no longer found, and when one is missing here. */
+export const SHAPE_DIFFERENCES: readonly ShapeDifference[] = [
+  {
+    ...ERRORS,
+    what: 'required documentation_url',
+    ghost: 'A 422 has no `documentation_url`.',
+    why: 'The sentence in `message` says what to do, and `code` is for programs.',
+  },
+  {
+    route: '*',
+    what: 'extra code',
+    ghost: 'Every error has a `code`.',
+    why: 'It is stable, where a message may be worded better one day.',
+  },
+  {
+    route: '*',
+    status: 400,
+    what: 'status',
+    ghost: 'What cannot be read at all, such as JSON or `If-Match`, is a 400 on every route.',
+    why: 'GitHub publishes it for a few routes only.',
+  },
+  {
+    route: '*',
+    status: 401,
+    what: 'status',
+    ghost: 'No token, or one that is not valid, is a 401 on every route that needs one.',
+    why: 'GitHub publishes it for a few routes only.',
+  },
+  {
+    route: '*',
+    status: 403,
+    what: 'status',
+    ghost: 'Who may read a repository and no more gets a 403 that says what is missing.',
+    why: 'GitHub says 404 on some routes; that there is a repository is known already.',
+  },
+  {
+    route: '*',
+    status: 304,
+    what: 'status',
+    ghost: 'Every GET answers 304 to a matching `If-None-Match`.',
+    why: 'GitHub does so too, but publishes it for a few routes only.',
+  },
+  {
+    route: '*',
+    status: 412,
+    what: 'status',
+    ghost: 'An edit or a deletion with a stale `If-Match` is a 412.',
+    why: 'GitHub heeds no `If-Match`: of two who edit, the last silently wins.',
+  },
+  {
+    route: '*',
+    status: 404,
+    what: 'body',
+    ghost: 'Every 404 has a body.',
+    why: 'GitHub sends one too, but publishes none for a few routes.',
+  },
+  {
+    route: '*',
+    what: 'extra config.github_signature',
+    ghost: 'The `config` of a hook holds `github_signature`: whether it also signs as GitHub does.',
+    why: "Ghost's own signatures name the time, so that a recording cannot be replayed; GitHub's do not.",
+  },
+  {
+    route: '*',
+    what: 'extra github_signature',
+    ghost: 'So does the config that is asked for alone.',
+    why: 'The same object.',
+  },
+  {
+    route: 'GET /user/repos',
+    what: 'extra network_count',
+    ghost: 'A repository has `network_count` in lists too.',
+    why: 'A repository looks the same everywhere.',
+  },
+  {
+    route: 'GET /user/repos',
+    what: 'extra subscribers_count',
+    ghost: 'A repository has `subscribers_count` in lists too.',
+    why: 'A repository looks the same everywhere.',
+  },
+];
+
+export const BEHAVIOUR_DIFFERENCES = {
+  'private by default': {
+    ghost: 'A repository is private unless `private` or `visibility` says otherwise.',
+    github: 'Public.',
+    why: 'Nothing becomes public by oversight.',
+  },
+  'pages by key': {
+    ghost: 'Lists have no `page`: follow `rel="next"` of `Link`. `page=2` is a 422.',
+    github: 'Pages have numbers.',
+    why: 'A page costs the same at every depth, and rows that come or go shift nothing.',
+  },
+  'events of hooks': {
+    ghost:
+      "Hooks know Ghost's events, such as `comment.created`; without `events` a hook gets all. Others are a 422.",
+    github: '`push` and others; `["push"]` by default.',
+    why: 'Ghost has threads and comments, and no pushes.',
+  },
+  'a secret always': {
+    ghost: 'A hook without a `secret` gets one, which the answer that makes it shows, once.',
+    github: 'The webhooks are not signed.',
+    why: 'A receiver can always verify.',
+  },
+  'secrets stay': {
+    ghost: 'An edit without `secret` leaves it as it is; the mask `********` is a 422.',
+    github: 'The secret is removed.',
+    why: 'Saving a form must not break what it does not show.',
+  },
+  'one form of hook': {
+    ghost: '`content_type` is `json` and `insecure_ssl` is `"0"`; others are a 422.',
+    github: '`form` by default, and certificates need not be verified.',
+    why: 'One body that every scheme signs; a certificate that nobody checks protects nothing.',
+  },
+  'tests are pings': {
+    ghost: '`POST …/tests` sends a ping.',
+    github: 'The last push.',
+    why: 'There are no pushes.',
+  },
+  'no invitations': {
+    ghost: 'A collaborator is one at once: 204.',
+    github: '201 with an invitation, which waits to be accepted.',
+    why: 'Nothing waits for an answer; who does not want to be one leaves.',
+  },
+  'unknown fields': {
+    ghost: 'An unknown field or query parameter is a 422 that names it.',
+    github: 'It is ignored.',
+    why: 'A field that is misspelt must not seem to have worked.',
+  },
+} as const satisfies Record<string, BehaviourDifference>;
+export type BehaviourName = keyof typeof BEHAVIOUR_DIFFERENCES;
+
+export function explains(difference: ShapeDifference, finding: Finding): boolean {
+  const { route, status, what } = difference;
+  return (
+    what === finding.what &&
+    (route === '*' || route === finding.route) &&
+    (status === undefined || status === finding.status)
+  );
+}
