@@ -75,8 +75,8 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
 $$;
 --> statement-breakpoint
 
--- A person asks for jobs again: same id, same bytes, a fresh budget. What was cancelled for lost access, a
--- suppressed address or a deleted comment is final. Returns the jobs that are pending again.
+-- A person asks for jobs again: same id, same bytes, a fresh budget. What was cancelled for lost access, an
+-- address that is suppressed or verified meanwhile, a deleted comment or repository is final. Returns the jobs that are pending again.
 CREATE OR REPLACE FUNCTION delivery_redeliver(p_ids uuid[]) RETURNS SETOF uuid
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
@@ -90,7 +90,7 @@ BEGIN
     SET status = 'pending', attempts = 0, abandoned = 0, redelivery = true, run_at = now(), expires_at = now() + interval '7 days',
       finished_at = NULL, lease_until = NULL, lease_no = j.lease_no + 1
     WHERE j.id = ANY (p_ids) AND j.status <> 'pending'
-      AND NOT (j.status = 'cancelled' AND j.last_error IN ('access_lost', 'address_suppressed', 'comment_deleted'))
+      AND NOT (j.status = 'cancelled' AND j.last_error IN ('access_lost', 'address_suppressed', 'address_verified', 'comment_deleted', 'repository_deleted'))
     RETURNING j.id, j.lane, j.version
   ), moved AS (
     UPDATE delivery_lane d SET next_at = least(d.next_at, now()), mark = least(d.mark, now())

@@ -53,6 +53,8 @@ export interface ExplainedEvent {
   id: string;
   type: string;
   repository: string | null;
+  /** Its repository is gone: what was not sent by then never will be. */
+  repositoryDeleted: boolean;
   createdAt: Date;
   /** When every consumer was done; null while one is pending or set aside. */
   processedAt: Date | null;
@@ -142,10 +144,13 @@ async function findEvent(pool: Pool, eventId: string) {
     id: string;
     type: string;
     repository: string | null;
+    repository_deleted: boolean;
     created_at: Date;
     processed_at: Date | null;
   }>(
-    `SELECT e.id, e.type, e.payload #>> '{repository,full_name}' AS repository, e.created_at, e.processed_at
+    `SELECT e.id, e.type, e.payload #>> '{repository,full_name}' AS repository,
+       e.repository_id IS NOT NULL AND NOT EXISTS (SELECT FROM repository r WHERE r.id = e.repository_id) AS repository_deleted,
+       e.created_at, e.processed_at
      FROM outbox_event e WHERE e.id = $1`,
     [eventId],
   );
@@ -155,6 +160,7 @@ async function findEvent(pool: Pool, eventId: string) {
     id: row.id,
     type: row.type,
     repository: row.repository,
+    repositoryDeleted: row.repository_deleted,
     createdAt: row.created_at,
     processedAt: row.processed_at,
   };

@@ -219,6 +219,14 @@ describe('explainEvent', () => {
     expect(told?.deliveries[0]?.history[0]?.nextRunAt).toEqual(told?.deliveries[0]?.runAt);
   });
 
+  test('says when the repository is gone', async () => {
+    const { eventId } = await scene();
+    expect(await explainEvent(pool, eventId)).toMatchObject({ repositoryDeleted: false });
+    await pool.query('DELETE FROM hook');
+    await pool.query('DELETE FROM repository');
+    expect(await explainEvent(pool, eventId)).toMatchObject({ repositoryDeleted: true });
+  });
+
   test('answers null for an event that is not there', async () => {
     expect(await explainEvent(pool, randomUUID())).toBeNull();
   });

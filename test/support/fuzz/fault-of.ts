@@ -24,8 +24,6 @@ export async function faultOf(world: FuzzWorld, bad: BadRequest): Promise<string
 
 function namesField(errors: Json, field: string): boolean {
   return (errors ?? []).some(
-    ({ field: named }: { field: string }) =>
-      // A hook's `config` edited alone is named as in the hook: `config.url`.
-      named === field || named.startsWith(`${field}.`) || named === `config.${field}`,
+    ({ field: named }: { field: string }) => named === field || named.startsWith(`${field}.`),
   );
 }

@@ -123,10 +123,10 @@ describe('editing a hook', () => {
     'the mask %j is no secret, and nothing is saved',
     async (secret) => {
       const config = { url: 'https://other.example/', secret };
-      for (const answer of [await edit({ active: false, config }), await editConfig(config)]) {
-        expect(answer.status).toBe(422);
-        expect(answer.body.errors).toMatchObject([{ field: 'config.secret' }]);
-      }
+      const ofHook = await edit({ active: false, config });
+      expect(ofHook).toMatchObject({ status: 422, body: { errors: [{ field: 'config.secret' }] } });
+      const ofConfig = await editConfig(config);
+      expect(ofConfig).toMatchObject({ status: 422, body: { errors: [{ field: 'secret' }] } });
       expect((await shown()).body).toEqual(hook);
       expect(await secrets()).toEqual([SECRET]);
     },
@@ -162,6 +162,15 @@ describe('editing a hook', () => {
     expect(answer.status).toBe(422);
     expect(answer.body.errors).toMatchObject([{ field, code, message: expect.any(String) }]);
     expect((await shown()).body).toEqual(hook);
+  });
+
+  test('a fault of the config edited alone is named as it was sent', async () => {
+    const answer = await ada.ask('PATCH', `${HOOKS}/${hook.id}/config`, {
+      url: 'http://127.0.0.1/',
+      secret: MASK,
+    });
+    expect(answer.status).toBe(422);
+    expect(answer.body.errors).toMatchObject([{ field: 'url' }, { field: 'secret' }]);
   });
 
   test('a hook of another repository cannot be edited through this one', async () => {

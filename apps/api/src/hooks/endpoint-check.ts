@@ -17,12 +17,14 @@ export interface Refusal {
 
 /**
  * Judges the URL and the secret that somebody gives a hook, both before it complains.
+ * @param within - what stands before the names of the fields: `config.` where they are a part of the body
  * @returns the URL as it is stored and dialed; undefined when none was given
  * @throws ApiError 422
  */
 export function requireEndpoint(
   given: { url?: string | undefined; secret?: string | null | undefined },
   policy: AddressPolicy,
+  within: 'config.' | '',
   onRefusal: (refusal: Refusal) => void,
 ): string | undefined {
   const errors: FieldError[] = [];
@@ -32,12 +34,12 @@ export function requireEndpoint(
     // The owner gets one sentence for every refused address; the reason is for the operator.
     if (refused) onRefusal({ reason: url.reason, ...explainRefusal(url.reason) });
     const code = refused ? 'url_not_allowed' : 'invalid';
-    errors.push({ field: 'config.url', code, message: url.message });
+    errors.push({ field: `${within}url`, code, message: url.message });
   }
   if (typeof given.secret === 'string') {
     const secret = checkSecret(given.secret);
     if (!secret.ok) {
-      errors.push({ field: 'config.secret', code: secret.reason, message: secret.message });
+      errors.push({ field: `${within}secret`, code: secret.reason, message: secret.message });
     }
   }
   if (errors.length > 0) throw validationFailed(errors);

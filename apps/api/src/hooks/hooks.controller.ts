@@ -32,7 +32,7 @@ import {
   hookConfigView,
   hookView,
 } from './hook-view.js';
-import { HooksService } from './hooks.service.js';
+import { type HookCheck, HooksService } from './hooks.service.js';
 
 @Controller('repos/:owner/:repo/hooks')
 export class HooksController {
@@ -182,9 +182,9 @@ export class HooksController {
     @IfMatch() precondition: Precondition,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<HookConfigAnswer> {
-    const { hook } = await this.hooks.edit(account, path, { config }, (found) =>
-      precondition(hookConfigState(found.hook)),
-    );
+    const check: HookCheck = (found) => precondition(hookConfigState(found.hook));
+    // The fields are the whole body here, so that faults name them as they were sent.
+    const { hook } = await this.hooks.edit(account, path, { config }, check, '');
     return this.taggedConfig(reply, hook);
   }
 

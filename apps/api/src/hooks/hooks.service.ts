@@ -61,7 +61,7 @@ export class HooksService {
   /** Makes a hook and pings it alone. */
   async create(account: Account, path: RepositoryPath, wanted: NewHook): Promise<MadeHook> {
     const access = await requireAccess(this.db, account, path, 'admin');
-    const url = this.requireEndpoint(account, access, null, wanted.config) ?? '';
+    const url = this.requireEndpoint(account, access, null, wanted.config, 'config.') ?? '';
     const given = wanted.config.secret ?? null;
     const generatedSecret = given === null ? generateSecret() : null;
     const hook = await inTransaction(this.pool, async (tx) => {
@@ -111,12 +111,13 @@ export class HooksService {
     path: HookPath,
     edit: AnyHookEdit,
     check: HookCheck,
+    within: 'config.' | '' = 'config.',
   ): Promise<FoundHook> {
     const access = await requireAccess(this.db, account, path, 'admin');
     return inTransaction(this.pool, async (tx) => {
       const found = await lockHook(tx, access, path);
       check(found);
-      const url = this.requireEndpoint(account, access, path.id, edit.config ?? {});
+      const url = this.requireEndpoint(account, access, path.id, edit.config ?? {}, within);
       const edited = editEvents(found.hook.events, edit);
       if (!edited.ok) throw invalidField(edited.field, edited.code, edited.message);
       const [hook] = await tx
@@ -165,9 +166,10 @@ export class HooksService {
     { repository }: RepositoryAccess,
     hookId: number | null,
     config: HookConfigEdit,
+    within: 'config.' | '',
   ): string | undefined {
     const ids = { accountId: account.id, repositoryId: repository.id, hookId };
-    return requireEndpoint(config, this.settings.addressPolicy, (refusal) =>
+    return requireEndpoint(config, this.settings.addressPolicy, within, (refusal) =>
       this.logger.info({ event: 'hook.refused', ...ids, ...refusal }),
     );
   }

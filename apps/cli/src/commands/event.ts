@@ -35,6 +35,9 @@ function describeEvent(event: ExplainedEvent): string {
   return [
     `Event ${event.id}  ${event.type}${event.repository === null ? '' : ` in ${event.repository}`}`,
     `Committed ${formatTime(event.createdAt)}, ${event.processedAt === null ? 'fan-out is not complete' : `fanned out ${formatTime(event.processedAt)}`}`,
+    ...(event.repositoryDeleted
+      ? ['Its repository was deleted: what had not been sent by then never will be.']
+      : []),
     '',
     formatTable(
       [

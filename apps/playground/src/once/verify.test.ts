@@ -61,6 +61,7 @@ const EVENT: ExplainedEvent = {
   id: 'event',
   type: 'comment.created',
   repository: 'ada/demo',
+  repositoryDeleted: false,
   createdAt: AT,
   processedAt: AT,
   consumers: [
