@@ -151,6 +151,27 @@ export const BEHAVIOUR_DIFFERENCES = {
     github: 'It is ignored.',
     why: 'A field that is misspelt must not seem to have worked.',
   },
+  'no other name': {
+    ghost: 'A repository cannot be renamed or archived: `name` and `archived: true` are a 422.',
+    github: 'It is, and the former name leads to the new one.',
+    why: 'A name that no longer leads anywhere breaks every link in mails and payloads.',
+  },
+  'three permissions': {
+    ghost:
+      'Collaborators have `pull`, `push` or `admin` (or `read`, `write`); `triage` and `maintain` are a 422.',
+    github: 'Five, and roles that an organisation makes.',
+    why: 'Nothing here would tell them apart.',
+  },
+  'lists by creation': {
+    ghost: 'Lists are sorted by `created` alone, and `per_page` over 100 is a 422.',
+    github: 'Other orders, and 100 instead.',
+    why: 'A list is walked by its key; less than was asked for must not seem to be all.',
+  },
+  'scopes alone': {
+    ghost: 'A token without the scope `repo` reads no repository, public ones neither: 403.',
+    github: 'Any token reads what is public.',
+    why: 'What a token is for is said by its scopes alone.',
+  },
 } as const satisfies Record<string, BehaviourDifference>;
 export type BehaviourName = keyof typeof BEHAVIOUR_DIFFERENCES;
 

@@ -269,6 +269,28 @@ const BEHAVIOURS: Record<BehaviourName, () => Promise<void>> = {
     expect(status).toBe(422);
     expect(body).toMatchObject({ errors: [{ field: 'privat', code: 'unknown_field' }] });
   },
+  'no other name': async () => {
+    for (const edit of [{ name: 'motor' }, { archived: true }]) {
+      expect(await status(ada.repos.update({ ...ENGINE, ...edit }))).toBe(422);
+    }
+  },
+  'three permissions': async () => {
+    for (const permission of ['triage', 'maintain'] as const) {
+      const added = ada.repos.addCollaborator({ ...ENGINE, username: 'bob', permission });
+      expect(await status(added)).toBe(422);
+    }
+  },
+  'lists by creation': async () => {
+    expect(await status(ada.repos.listForAuthenticatedUser({ sort: 'updated' }))).toBe(422);
+    expect(await status(ada.repos.listForAuthenticatedUser({ per_page: 200 }))).toBe(422);
+  },
+  'scopes alone': async () => {
+    const body = { label: 'hooks alone', scopes: ['hooks'] };
+    const { token } = (await people.ada.ask('POST', '/user/tokens', body)).body;
+    await ada.repos.update({ ...ENGINE, private: false });
+    expect(await status(recorded.octokit(token).repos.get(ENGINE))).toBe(403);
+    expect((await recorded.octokit().repos.get(ENGINE)).status).toBe(200);
+  },
 };
 
 describe('intended differences from GitHub', () => {

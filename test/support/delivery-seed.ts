@@ -71,8 +71,9 @@ export async function createDeliverySeed(databaseUrl: string): Promise<DeliveryS
           })),
         { kind: 'webhook', body },
       ),
-    mails: (addresses, text = 'Hello') =>
-      enqueue(
+    mails: async (addresses, text = 'Hello') => {
+      const readers = await makeReaders(pool, addresses);
+      return enqueue(
         pool,
         (eventId, contentId) =>
           addresses.map((address, index) => ({
@@ -83,11 +84,12 @@ export async function createDeliverySeed(databaseUrl: string): Promise<DeliveryS
             lane: mailLane(address, false),
             repositoryId,
             kind: 'email',
-            accountId: index + 1,
+            accountId: readers[index] ?? 0,
             own: { to: { name: 'Reader', address }, slots: {} },
           })),
         { kind: 'email', parts: mailParts(text) },
-      ),
+      );
+    },
     jobs: () => readJobs(pool),
     attempts: () => readAttempts(pool),
     close: () => pool.end(),
@@ -111,6 +113,26 @@ async function makeRepository(pool: Pool): Promise<number> {
      INSERT INTO repository (owner_id, name) SELECT id, 'core' FROM owner RETURNING id`,
   );
   return Number(rows[0]?.id);
+}
+
+/** An account with a verified address for each; returns their ids, in the same order. */
+async function makeReaders(pool: Pool, addresses: readonly string[]): Promise<number[]> {
+  const ids: number[] = [];
+  for (const address of addresses) {
+    const { rows } = await pool.query<{ id: string }>(
+      `WITH reader AS (
+         INSERT INTO account (login, name)
+         VALUES ('reader-' || (SELECT count(*) FROM account), 'Reader') RETURNING id
+       ), address AS (
+         INSERT INTO email_address (account_id, address, is_primary, verified_at)
+         SELECT id, $1, true, now() FROM reader
+       )
+       SELECT id FROM reader`,
+      [address],
+    );
+    ids.push(Number(rows[0]?.id));
+  }
+  return ids;
 }
 
 async function makeHook(

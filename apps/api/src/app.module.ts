@@ -2,6 +2,7 @@ import { type DynamicModule, Module } from '@nestjs/common';
 
 import { AccountsModule } from './accounts/accounts.module.js';
 import { DatabaseModule, type Resources } from './database/database.module.js';
+import { AccessModule } from './http/access.module.js';
 import { DocumentModule } from './http/document.controller.js';
 import { HooksModule } from './hooks/hooks.module.js';
 import { OutboxModule } from './outbox/outbox.module.js';
@@ -19,6 +20,7 @@ export class AppModule {
       imports: [
         DatabaseModule.forRoot(resources),
         AccountsModule,
+        AccessModule,
         RepositoriesModule,
         ThreadsModule,
         HooksModule,

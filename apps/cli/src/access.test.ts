@@ -77,7 +77,7 @@ describe('ghost token', () => {
     expect(lines((await ghost('token', 'list', 'ada')).out)).toHaveLength(2);
     expect((await ghost('token', 'list', 'ada', '--all')).out).toMatch(/^2 +revoked /mu);
     expect(lines((await ghost('audit', 'list', '--account', 'ada')).out)[1]).toMatch(
-      /token\.revoked +operator +ada /u,
+      /token\.revoked +\(command line\) +ada /u,
     );
   });
 
@@ -187,11 +187,36 @@ describe('lists', () => {
     expect(first.err).toBe('… 2 shown; more: --after 2\n');
     const rest = await ghost('audit', 'list', '--limit', '2', '--after', '2');
     expect(rest.err).toBe('');
-    expect(lines(rest.out)[1]).toMatch(/^1 .* account\.added +operator +ada /u);
+    expect(lines(rest.out)[1]).toMatch(/^1 .* account\.added +\(command line\) +ada /u);
     expect(await json('audit', 'list', '--account', 'BRIAN')).toMatchObject([{ subject: 'brian' }]);
+    expect(await ghost('audit', 'list', '--account', 'nobody')).toEqual({
+      code: 1,
+      out: '',
+      err: 'There is no account "nobody".\n',
+    });
     expect((await ghost('audit', 'list', '--repo', 'ada/demo')).err).toBe('No such changes.\n');
     expect((await ghost('audit', 'list', '--repo', 'demo')).err).toContain('owner/name');
   });
+});
+
+test('audit list tells the command line from an account that is called operator', async () => {
+  await ghost('account', 'add', 'operator', '--email', 'operator@example.test');
+  await ghost('account', 'add', 'ada', '--email', 'ada@example.test');
+  await pool.query(
+    `INSERT INTO audit_entry (action, actor_id, actor, detail) VALUES ('token.added', 1, 'operator', '{}')`,
+  );
+  const by = (text: string) => lines(text).map((line) => line.split(/ {2,}/u)[3]);
+  expect(by((await ghost('audit', 'list')).out)).toEqual([
+    'BY',
+    'operator',
+    '(command line)',
+    '(command line)',
+  ]);
+  // What is by or about the account, and nothing that the command line did to others.
+  expect(await json('audit', 'list', '--account', 'operator')).toMatchObject([
+    { actorId: 1, action: 'token.added' },
+    { actorId: null, subject: 'operator' },
+  ]);
 });
 
 describe('what others stored', () => {

@@ -208,7 +208,9 @@ describe('ghost event, jobs and status', () => {
     const json = JSON.parse((await ghost(['event', 'show', eventId, '--json'], env)).out) as object;
     expect(json).toMatchObject({ id: eventId, deliveries: [{ jobId, status: 'pending' }] });
 
-    expect((await ghost(['jobs', 'list', '--status', 'pending'], env)).out).toContain(jobId);
+    expect(await ghost(['event', 'show', jobId], env)).toEqual(shown);
+    const jobs = await ghost(['jobs', 'list', '--status', 'pending'], env);
+    expect(jobs.out).toMatch(new RegExp(`^${jobId} +${eventId} +hook ${hookId} `, 'mu'));
     expect(await ghost(['jobs', 'list', '--status', 'dead'], env)).toMatchObject({
       code: 0,
       out: '',
@@ -237,7 +239,18 @@ describe('ghost event, jobs and status', () => {
     const bad = await ghost(['event', 'show', '17'], env);
     expect(bad).toMatchObject({ code: 1, out: '' });
     expect(bad.err).toMatch(/^"17" is no event id[^\n]*\n$/u);
-    expect((await ghost(['event', 'show', randomUUID()], env)).code).toBe(1);
+    expect(bad.err).toContain('"npx ghost jobs list"');
+    const unknown = await ghost(['event', 'show', randomUUID()], env);
+    expect(unknown).toMatchObject({ code: 1, out: '' });
+    expect(unknown.err).toMatch(/^There is no event \S+, and no job of this id: "npx ghost jobs/u);
+    expect(unknown.err).not.toContain('retention');
+    for (const lane of ['bogus', 'hook:999']) {
+      const none = await ghost(['jobs', 'list', '--lane', lane], env);
+      expect(none).toMatchObject({ code: 1, out: '' });
+      expect(none.err).toContain(`There is no lane "${lane}"`);
+    }
+    const { hookId } = await scene();
+    expect((await ghost(['jobs', 'list', '--lane', `HOOK:${hookId}`], env)).out).toContain('hook');
     expect((await ghost(['jobs', 'list', '--limit', '0'], env)).code).toBe(1);
   });
 });
@@ -331,6 +344,7 @@ describe('faults end in one message without a stack, and in the exit code of the
     expect((await ghost(['nope'])).code).toBe(1);
     expect((await ghost(['status', '--nope'])).code).toBe(1);
     const help = await ghost(['--help']);
+    expect(await ghost(['help'])).toEqual(help);
     expect(help).toMatchObject({ code: 0, err: '' });
     expect(help.out).toContain('Examples:');
     for (const command of [
@@ -346,6 +360,7 @@ describe('faults end in one message without a stack, and in the exit code of the
       ['migrate'],
     ]) {
       const shown = await ghost([...command, '--help']);
+      expect(await ghost(['help', ...command])).toEqual(shown);
       expect(shown.out).toContain(`Usage: ghost ${command.join(' ')} `);
       expect(shown.out).toContain(`npx ghost ${command.join(' ')}`);
     }

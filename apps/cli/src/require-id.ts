@@ -8,6 +8,7 @@ const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/iu;
  */
 export function requireId(text: string, what: 'event' | 'job'): string {
   if (UUID.test(text)) return text.toLowerCase();
-  const where = what === 'event' ? 'npx ghost outbox list' : 'npx ghost jobs list';
-  throw new CommandError(`"${text}" is no ${what} id: it must be a UUID, as "${where}" shows it.`);
+  throw new CommandError(
+    `"${text}" is no ${what} id: it must be a UUID, as "npx ghost jobs list" shows it.`,
+  );
 }

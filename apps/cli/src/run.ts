@@ -25,7 +25,7 @@ export async function run(
     },
   };
   try {
-    await createProgram(context).parseAsync(args, { from: 'user' });
+    await createProgram(context).parseAsync(askForHelp(args), { from: 'user' });
     return exitCode;
   } catch (error) {
     // Commander said it already; help and version are no failures.
@@ -34,4 +34,9 @@ export async function run(
     context.note(explained.message);
     return explained.exitCode;
   }
+}
+
+/** Commander's own `help` knows only the first word of a nested command. */
+function askForHelp(args: readonly string[]): readonly string[] {
+  return args[0] === 'help' ? [...args.slice(1), '--help'] : args;
 }

@@ -305,6 +305,21 @@ describe('a start that cannot work says what to do', () => {
     expect(plain.text).toContain('GHOST_SMTP_TLS=off');
   }, 30_000);
 
+  test('a mail whose address is its reader’s no longer is cancelled, and the relay gets none', async () => {
+    const relay = await startMailCatcher();
+    cleanups.push(() => relay.stop());
+    const [gone, kept] = await seed.mails(['gone@one.example', 'kept@one.example']);
+    await seed.pool.query(`DELETE FROM email_address WHERE address = 'gone@one.example'`);
+    await startDelivery({ GHOST_SMTP_URL: relay.url });
+    const ended = async () => (await seed.jobs()).filter(({ status }) => status !== 'pending');
+    await waitUntil(async () => (await ended()).length === 2, { what: 'both mails to end' });
+    expect(await ended()).toMatchObject([
+      { id: gone, status: 'cancelled', attempts: 0, tries: 0, lastError: 'address_removed' },
+      { id: kept, status: 'delivered' },
+    ]);
+    expect(relay.mails().map(({ envelope }) => envelope.to)).toEqual([['kept@one.example']]);
+  });
+
   test('a relay that answers and refuses stops nobody: mails wait, webhooks go out', async () => {
     const relay = await startMailCatcher({ auth: { user: 'ghost', pass: 'right' } });
     cleanups.push(() => relay.stop());

@@ -7,6 +7,7 @@ import { OWNER, PEOPLE } from './demo/demo-people.js';
 import type { CaughtMail } from './catchers/mail-catcher.js';
 import { ANSWERS, REDIRECT_PATH, SLOW_MS } from './catchers/answers.js';
 import type { CaughtWebhook } from './catchers/inspect-webhook.js';
+import type { StrayRequest } from './catchers/receiver.js';
 import { inert } from './inert.js';
 import type { Playground } from './start/start-playground.js';
 
@@ -28,7 +29,7 @@ export function describePlayground(playground: Playground): string {
     '',
     `  API        ${apiUrl}/api   (${apiUrl}/metrics)`,
     `  Delivery   ${playground.deliveryUrl}/metrics`,
-    `  Receiver   ${receiver} verifies each webhook and fails every third one once`,
+    `  Receiver   ${receiver} verifies each webhook and fails every third one once (a hook of your own: ${receiver}/hooks/NAME)`,
     `  Mails      ${mails}`,
     `  Database   ${playground.embedded ? playground.databaseUrl : describeDatabase(playground.databaseUrl)}`,
     `  Logs       ${shown(playground.logsFolder)}/`,
@@ -47,6 +48,10 @@ export function describePlayground(playground: Playground): string {
     `  curl ${receiver}/answer`,
     `  curl ${receiver}/mails`,
     '',
+    'Make a token of your own; so run all commands of `npx ghost`:',
+    '',
+    `  DATABASE_URL=${playground.embedded ? playground.databaseUrl : '…'} npx ghost token add ${OWNER} --scope repo --scope hooks --scope admin --label laptop`,
+    '',
     'What leaves shows below. Ctrl-C stops everything.',
     '',
   ].join('\n');
@@ -64,20 +69,29 @@ export function mailLine(mail: CaughtMail): string {
 }
 
 export function webhookLine(webhook: CaughtWebhook): string {
-  const { standard, ghost } = webhook.signatures;
-  const signatures =
-    standard === 'ok' && ghost === 'ok'
-      ? 'both signatures ok'
-      : `SIGNATURES: standard ${standard}, ghost ${ghost}`;
   const others = webhook.problems.filter((problem) => !problem.includes(' signature: '));
   return inert(
     [
       `${clock(webhook.at)}  webhook  hook ${webhook.hookId}  ${webhook.event}  attempt ${webhook.attempt}`,
-      signatures,
+      describeSignatures(webhook),
       ...others,
       answered(webhook),
     ].join('  '),
   );
+}
+
+/** A webhook for no hook: its sender has it wrong. */
+export function strayLine({ path: asked, at }: StrayRequest): string {
+  return inert(
+    `${clock(at)}  webhook  for an unknown path ${asked} answered 404: known are ${HOOK_PATHS.join(', ')}, and /hooks/NAME for one of your own`,
+  );
+}
+
+function describeSignatures({ signatures, secretAt }: CaughtWebhook): string {
+  const { standard, ghost } = signatures;
+  if (secretAt === null) return 'not verified: unknown secret';
+  if (standard === 'ok' && ghost === 'ok') return 'both signatures ok';
+  return `SIGNATURES: standard ${standard}, ghost ${ghost}; expected is the secret ${secretAt}`;
 }
 
 function answered({ told, answered: status }: CaughtWebhook): string {

@@ -1,10 +1,10 @@
-import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { EXIT } from '@ghost/settings';
 
-import { describePlayground, mailLine, webhookLine } from './announce.js';
+import { describePlayground, mailLine, strayLine, webhookLine } from './announce.js';
+import { claimFolder, LOCK_FILE } from './claim-folder.js';
 import type { Child } from './processes/children.js';
 import { explainFailure } from './explain-failure.js';
 import { createHalt, type Halt, haltOnSignals } from './processes/halt.js';
@@ -14,7 +14,7 @@ import { runOnce } from './once/once.js';
 import { HELP, type Options, readOptions } from './options.js';
 import { PlaygroundError } from './playground-error.js';
 import { createProgress } from './progress.js';
-import { LOCK_FILE, resetFolder } from './reset.js';
+import { resetFolder } from './reset.js';
 import { formatReport } from './once/report.js';
 import { startPlayground } from './start/start-playground.js';
 import { createTeller } from './start/teller.js';
@@ -59,15 +59,7 @@ async function main(): Promise<number> {
 }
 
 async function lockFolder({ folder }: Options): Promise<Lock> {
-  try {
-    await mkdir(folder, { recursive: true });
-  } catch (cause) {
-    throw new PlaygroundError(
-      EXIT.failed,
-      `Could not make the folder ${folder}. Choose one that you may write to: npm start -- --dir FOLDER`,
-      { cause },
-    );
-  }
+  await claimFolder(folder);
   try {
     return await takeLock(path.join(folder, LOCK_FILE));
   } catch (error) {
@@ -96,7 +88,11 @@ async function run(options: Options, halt: Halt, children: Child[], lock: Lock):
   const witness = createWitness();
   const observer: Observer = options.once
     ? witness
-    : { onMail: (mail) => say(mailLine(mail)), onWebhook: (hook) => say(webhookLine(hook)) };
+    : {
+        onMail: (mail) => say(mailLine(mail)),
+        onWebhook: (hook) => say(webhookLine(hook)),
+        onStray: (stray) => say(strayLine(stray)),
+      };
   let exitCode: number;
   try {
     const playground = await startPlayground({
@@ -106,6 +102,7 @@ async function run(options: Options, halt: Halt, children: Child[], lock: Lock):
       stack,
       observer,
       step,
+      say,
       onChild: (child) => children.push(child),
     });
     await lock.tell(playground.apiUrl);

@@ -36,8 +36,12 @@ describe('readOptions', () => {
     [['stray'], /stray/u],
     [['--port', '0'], /--port must be a whole number from 1 to 65535/u],
     [['--port', '70000'], /70000/u],
-    [['--comments', '1e3'], /1e3/u],
-    [['--timeout', '-1'], /timeout/u],
+    [['--once', '--comments', '1e3'], /1e3/u],
+    [['--once', '--timeout', '-1'], /timeout/u],
+    [['--comments', '3'], /--comments does something only with --once/u],
+    [['--timeout', '3'], /--timeout does something only with --once/u],
+    [['--dir', ''], /--dir is empty/u],
+    [['--dir', ' ', '--reset'], /--dir is empty/u],
   ])('refuses %j in one message, exit 1', (args, message) => {
     expect(() => read(...args)).toThrow(message);
     expect(() => read(...args)).toThrow(expect.objectContaining({ exitCode: 1 }) as Error);

@@ -53,6 +53,7 @@ Environment
  */
 export function readOptions(args: readonly string[], defaultFolder: string): Options {
   const { values } = parse(args);
+  refuseIdle(values);
   return {
     help: values.help ?? false,
     once: values.once ?? false,
@@ -71,7 +72,7 @@ export function readOptions(args: readonly string[], defaultFolder: string): Opt
         1,
         MAX_TIMEOUT_SECONDS,
       ) * 1000,
-    folder: path.resolve(values.dir ?? defaultFolder),
+    folder: path.resolve(readFolder(values.dir) ?? defaultFolder),
   };
 }
 
@@ -93,6 +94,23 @@ function parse(args: readonly string[]) {
     const message = cause instanceof Error ? cause.message : String(cause);
     throw new PlaygroundError(EXIT.failed, `${message}\nSee: npm start -- --help`, { cause });
   }
+}
+
+/** What would do nothing was meant to do something. */
+function refuseIdle(values: { once?: boolean; comments?: string; timeout?: string }): void {
+  for (const name of ['comments', 'timeout'] as const) {
+    if (values[name] === undefined || values.once === true) continue;
+    throw new PlaygroundError(
+      EXIT.failed,
+      `--${name} does something only with --once: npm start -- --once --${name} ${values[name]}`,
+    );
+  }
+}
+
+/** An empty one is a variable that was not set, and would be the folder one is in. */
+function readFolder(given: string | undefined): string | undefined {
+  if (given?.trim() !== '') return given;
+  throw new PlaygroundError(EXIT.failed, '--dir is empty: it must name a folder.');
 }
 
 function wholeNumber(name: string, text: string, least: number, most: number): number {

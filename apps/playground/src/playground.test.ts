@@ -11,6 +11,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { type RunningProcess, startProcess } from '../../../test/support/processes.js';
 import { waitUntil } from '../../../test/support/wait-until.js';
+import { MARKER_FILE } from './claim-folder.js';
+import { findFreePort } from './embedded/ports.js';
 import { isRunning } from './embedded/process-identity.js';
 
 // The whole playground as it was built; `npm test` builds first.
@@ -155,6 +157,9 @@ describe('npm start', () => {
         /curl -X POST (\S+) [^']*'authorization: (Bearer \S+)' /u.exec(
           text(playground).replaceAll(/\\\n/gu, ''),
         ) ?? [];
+      expect(text(playground)).toMatch(
+        /^ {2}DATABASE_URL=postgres:\S+ npx ghost token add ada --scope repo /mu,
+      );
       const told = await fetch(`${receiver}/answer/hooks/all-events`, {
         method: 'PUT',
         body: 'hang',
@@ -175,6 +180,55 @@ describe('npm start', () => {
       expect(mail).toContain('hang on');
 
       expect((await playground.stop('SIGINT')).code).toBe(0);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    'what a 410 held goes on with the next start, and --once does not fail for it',
+    async () => {
+      const playground = await startAndWait();
+      const receiver = printed(playground, /curl -X PUT (http:\S+)\/answer -d 410/u);
+      await fetch(`${receiver}/answer`, { method: 'PUT', body: '410' });
+      const [, url = '', authorization = ''] =
+        /curl -X POST (\S+) [^']*'authorization: (Bearer \S+)' /u.exec(
+          text(playground).replaceAll(/\\\n/gu, ''),
+        ) ?? [];
+      const posted = await fetch(url, {
+        method: 'POST',
+        headers: { authorization, 'content-type': 'application/json' },
+        body: '{"body":"gone"}',
+      });
+      expect(posted.headers.get('x-ratelimit-limit')).toBe('1000000');
+      await playground.waitForLine(/ webhook .*comment\.created .*answered 410, as told/u);
+      expect((await playground.stop('SIGTERM')).code).toBe(0);
+
+      const next = await start(['--once', '--comments', '1']);
+      expect(await ended(next), text(next)).toBe(0);
+      expect(text(next)).toMatch(/^hook:\d+ was held \(.*\), \d+ pending: resumed, /mu);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    'of two that want the same port at the same moment one runs, the other names the port and exits with 69',
+    async () => {
+      const other = await mkdtemp(path.join(tmpdir(), 'ghost-playground-'));
+      try {
+        const port = String(await findFreePort());
+        const both = await Promise.all([
+          start(['--port', port]),
+          start(['--port', port, '--dir', other]),
+        ]);
+        const loser = await Promise.race(both.map((one) => one.exited.then(() => one)));
+        expect(await ended(loser), text(loser)).toBe(69);
+        expect(text(loser)).toContain(`Port ${port} on 127.0.0.1 is taken by another program.`);
+        const winner = both.find((one) => one !== loser);
+        await winner?.waitForLine(RUNS, TIMEOUT_MS);
+        expect((await winner?.stop('SIGTERM'))?.code).toBe(0);
+      } finally {
+        await rm(other, { recursive: true, force: true });
+      }
     },
     TIMEOUT_MS,
   );
@@ -315,6 +369,26 @@ describe('what is wrong is said in one message, with the exit code of its kind, 
     );
   });
 
+  test.each([['--reset'], ['--once']])(
+    '1: a folder of somebody else, with %s, which stays as it is',
+    async (option) => {
+      const foreign = await mkdtemp(path.join(tmpdir(), 'ghost-foreign-'));
+      try {
+        for (const name of ['keys', 'logs', 'mails', 'postgres']) {
+          await mkdir(path.join(foreign, name));
+          await writeFile(path.join(foreign, name, 'mine'), 'mine');
+        }
+        const result = await fails(['--dir', foreign, option]);
+        expect(result.code).toBe(1);
+        expect(result.text).toContain('(keys, logs, mails, postgres): nothing there was touched');
+        expect(await readdir(foreign)).toEqual(['keys', 'logs', 'mails', 'postgres']);
+        expect(await readdir(path.join(foreign, 'logs'))).toEqual(['mine']);
+      } finally {
+        await rm(foreign, { recursive: true, force: true });
+      }
+    },
+  );
+
   test(
     '69: a port in use',
     async () => {
@@ -351,6 +425,7 @@ describe('what is wrong is said in one message, with the exit code of its kind, 
     async () => {
       const broken = await mkdtemp(path.join(tmpdir(), 'ghost-broken-'));
       try {
+        await writeFile(path.join(broken, MARKER_FILE), '');
         await mkdir(path.join(broken, 'postgres'));
         await writeFile(path.join(broken, 'postgres', 'PG_VERSION'), '18\n');
         const result = await fails(['--dir', broken]);

@@ -3,12 +3,11 @@ import path from 'node:path';
 
 import { EXIT } from '@ghost/settings';
 
+import { isLock, MARKER_FILE, POSTGRES_FOLDER } from './claim-folder.js';
 import { takeDataLock } from './embedded/data-lock.js';
 import { sweepLeftovers } from './embedded/leftovers.js';
 import { PlaygroundError } from './playground-error.js';
 
-export const LOCK_FILE = 'playground.lock';
-export const POSTGRES_FOLDER = 'postgres';
 /** What any version of the playground makes in its folder, half-made things included. */
 const OWN =
   /^(?:postgres(?:\.new)?|mails|logs|keys(?:\.new)?|demo(?:-[0-9a-f]+)?\.json(?:\.new)?)$/u;
@@ -20,8 +19,8 @@ export interface Cleared {
 }
 
 /**
- * Throws away what the playground keeps in a folder, whatever state it is in. Call it while holding
- * the folder's lock: a Postgres that an earlier run left behind is stopped first.
+ * Throws away what the playground keeps in a folder, whatever state it is in. Call it for a folder that
+ * was claimed, while holding its lock: a Postgres that an earlier run left behind is stopped first.
  * @throws PlaygroundError when something cannot be removed
  */
 export async function resetFolder(folder: string): Promise<Cleared> {
@@ -34,7 +33,7 @@ export async function resetFolder(folder: string): Promise<Cleared> {
       if (OWN.test(name)) {
         await remove(path.join(folder, name));
         cleared.removed.push(name);
-      } else if (!name.startsWith(LOCK_FILE) && !name.startsWith(`${POSTGRES_FOLDER}.lock`)) {
+      } else if (!isLock(name) && name !== MARKER_FILE) {
         cleared.left.push(name);
       }
     }

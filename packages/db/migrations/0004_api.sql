@@ -43,13 +43,25 @@ ALTER TABLE "outbox_event" ADD COLUMN "comment_id" bigint;--> statement-breakpoi
 UPDATE "outbox_event" SET "comment_id" = ("payload" #>> '{comment,id}')::bigint
 WHERE "type" IN ('comment.created', 'comment.edited', 'comment.deleted');--> statement-breakpoint
 ALTER TABLE "repository" ADD COLUMN "updated_at" timestamp with time zone DEFAULT now() NOT NULL;--> statement-breakpoint
+UPDATE "repository" SET "updated_at" = "created_at";--> statement-breakpoint
 ALTER TABLE "thread" ADD COLUMN "updated_at" timestamp with time zone DEFAULT now() NOT NULL;--> statement-breakpoint
 ALTER TABLE "thread" ADD COLUMN "closed_at" timestamp with time zone;--> statement-breakpoint
 UPDATE "thread" SET "updated_at" = "created_at", "closed_at" = CASE WHEN "state" = 'closed' THEN now() END;--> statement-breakpoint
 ALTER TABLE "comment_counter" ADD CONSTRAINT "comment_counter_thread_id_thread_id_fk" FOREIGN KEY ("thread_id") REFERENCES "public"."thread"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "email_address" ADD CONSTRAINT "email_address_account_id_account_id_fk" FOREIGN KEY ("account_id") REFERENCES "public"."account"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
-CREATE INDEX "audit_entry_repository" ON "audit_entry" USING btree ("repository_id","id") WHERE "audit_entry"."repository_id" is not null;--> statement-breakpoint
-CREATE INDEX "audit_entry_subject" ON "audit_entry" USING btree ("subject_id","id") WHERE "audit_entry"."subject_id" is not null;--> statement-breakpoint
+CREATE INDEX "api_token_live" ON "api_token" USING btree ("account_id","id") WHERE "api_token"."revoked_at" is null;--> statement-breakpoint
+CREATE INDEX "audit_entry_repository" ON "audit_entry" USING btree (lower("repository"),"id") WHERE "audit_entry"."repository" is not null;--> statement-breakpoint
+CREATE INDEX "audit_entry_subject" ON "audit_entry" USING btree (lower("subject"),"id") WHERE "audit_entry"."subject" is not null;--> statement-breakpoint
+CREATE INDEX "audit_entry_actor" ON "audit_entry" USING btree (lower("actor"),"id");--> statement-breakpoint
+CREATE INDEX "audit_entry_verification_mails" ON "audit_entry" USING btree ("subject_id","at") WHERE "audit_entry"."action" = 'address.verification_sent';--> statement-breakpoint
+CREATE INDEX "email_address_domain" ON "email_address" USING btree (lower(split_part("address", '@', 2)));--> statement-breakpoint
+DROP INDEX "member_account";--> statement-breakpoint
+DROP INDEX "watch_account";--> statement-breakpoint
+CREATE INDEX "member_account_repository" ON "member" USING btree ("account_id","repository_id");--> statement-breakpoint
+CREATE INDEX "member_permission" ON "member" USING btree ("repository_id","permission","account_id");--> statement-breakpoint
+CREATE INDEX "repository_public" ON "repository" USING btree ("owner_id","id") WHERE not "repository"."private";--> statement-breakpoint
+CREATE INDEX "repository_private" ON "repository" USING btree ("owner_id","id") WHERE "repository"."private";--> statement-breakpoint
+CREATE INDEX "watch_account_repository" ON "watch" USING btree ("account_id","repository_id");--> statement-breakpoint
 CREATE UNIQUE INDEX "email_address_account_unique" ON "email_address" USING btree ("account_id",lower("address"));--> statement-breakpoint
 CREATE UNIQUE INDEX "email_address_one_primary" ON "email_address" USING btree ("account_id") WHERE "email_address"."is_primary";--> statement-breakpoint
 CREATE INDEX "outbox_event_comment" ON "outbox_event" USING btree ("comment_id") WHERE "outbox_event"."comment_id" is not null;--> statement-breakpoint
@@ -73,6 +85,21 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT CASE WHEN p_owner_id = p_account_id THEN 'admin'
     ELSE coalesce(p_member_permission, CASE WHEN p_private THEN 'none' ELSE 'read' END) END
 $$;
+--> statement-breakpoint
+
+-- What a thread and its repository are now, and what an account may do there. VOLATILE, so each call looks
+-- for itself: it sees what was committed while the statement that calls it waited for a lock.
+CREATE FUNCTION thread_now(p_thread_id bigint, p_account_id bigint) RETURNS json
+LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+  RETURN (
+    SELECT json_build_object(
+      'title', t.title, 'body', t.body, 'state', t.state, 'updated_at', t.updated_at, 'closed_at', t.closed_at,
+      'private', r.private,
+      'permission', repository_permission(r.owner_id, r.private, (
+        SELECT m.permission FROM member m WHERE m.repository_id = r.id AND m.account_id = p_account_id), p_account_id))
+    FROM thread t JOIN repository r ON r.id = t.repository_id WHERE t.id = p_thread_id);
+END $$;
 --> statement-breakpoint
 
 -- A person asks for jobs again: same id, same bytes, a fresh budget. What was cancelled for lost access, an

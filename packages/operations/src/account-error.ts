@@ -22,10 +22,17 @@ export type AccountProblem =
 export class AccountError extends Error {
   override readonly name = 'AccountError';
   readonly problem: AccountProblem;
+  /** Which of the things that were named, from 0; undefined where one was. */
+  readonly place: number | undefined;
 
-  constructor(problem: AccountProblem, message: string, options?: ErrorOptions) {
+  constructor(
+    problem: AccountProblem,
+    message: string,
+    options: ErrorOptions & { place?: number } = {},
+  ) {
     super(message, options);
     this.problem = problem;
+    this.place = options.place;
   }
 }
 

@@ -6,6 +6,8 @@ const MAX_ADDRESS = 254;
 const MAX_LABEL = 63;
 const MAX_NAME_CHARACTERS = 255;
 const MAX_TOKEN_LABEL_CHARACTERS = 100;
+// ISO 8601, and so every answer, has four digits for a year; Postgres reads no fifth.
+const LATEST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 // The form that the table's CHECK holds, as GitHub's logins.
 const LOGIN = /^[A-Za-z0-9][A-Za-z0-9-]{0,38}$/u;
 // RFC 5322 dot-atom: quoted local parts exist on paper and break relays.
@@ -38,7 +40,22 @@ export function checkEmail(email: string): string | null {
   if (!domain.split('.').every((label) => label.length <= MAX_LABEL && LABEL.test(label))) {
     return `${JSON.stringify(email)} is no mail address: "${domain}" is no domain name (write an international one in its xn-- form).`;
   }
+  // An address literal without its brackets, and the beginning of an encoded word (RFC 2047, 2): to relays and
+  // programs that are lenient they mean something else.
+  if (/(?:^|\.)\d+$/u.test(domain) || local.includes('=?')) {
+    return `${JSON.stringify(email)} is no mail address: an IP address cannot stand after the "@", nor "=?" before it.`;
+  }
   return null;
+}
+
+/**
+ * What is wrong with a mail address that its account gives, or null: a name without a dot means a machine of
+ * the relay's own network, such as `root@localhost`, which an operator may mean and nobody else.
+ */
+export function checkOwnEmail(email: string): string | null {
+  const complaint = checkEmail(email);
+  if (complaint !== null || email.slice(email.lastIndexOf('@')).includes('.')) return complaint;
+  return `${JSON.stringify(email)} is no mail address: after the "@" a whole domain must stand, such as example.com.`;
 }
 
 /** @returns what is wrong with a person's name, or null */
@@ -79,6 +96,7 @@ export function checkScopes(scopes: readonly string[]): string | null {
 export function checkExpiry(expiresAt: Date | null, now: Date): string | null {
   if (expiresAt === null) return null;
   if (Number.isNaN(expiresAt.getTime())) return 'The end is no time.';
+  if (expiresAt.getTime() > LATEST_MS) return 'The end is too far off: name a year up to 9999.';
   if (expiresAt <= now) return `The end ${expiresAt.toISOString()} is not in the future.`;
   return null;
 }

@@ -13,7 +13,7 @@ import {
   listAddresses,
   makePrimary,
   MAX_ADDRESSES,
-  removeAddress,
+  removeAddresses,
   verifyAddress,
 } from './addresses.js';
 import { listAudit } from './audit.js';
@@ -51,7 +51,8 @@ beforeEach(async () => {
 
 const add = (address: string, verified = false) =>
   addAddress(pool, { accountId, address, verified, actor: null });
-const remove = (address: string) => removeAddress(pool, queue, { accountId, address, actor: null });
+const remove = (...addresses: string[]) =>
+  removeAddresses(pool, queue, { accountId, addresses, actor: null });
 const prefer = (address: string) => makePrimary(pool, { accountId, address, actor: null });
 const verify = (address: string) => verifyAddress(pool, queue, { login, address, actor: null });
 
@@ -65,13 +66,24 @@ const audit = async () =>
     .filter(({ action }) => action.startsWith('address.'))
     .map(({ action, detail }) => `${action} ${String(detail['address'])}`);
 
-/** A mail that waits, of a thread or of `address.added`. */
-async function queued(address: string, type: 'comment.created' | 'address.added') {
+const HOUR_MS = 3_600_000;
+
+/** A mail that waits, of a thread or of `address.added`, for the row that the address has now. */
+async function queued(
+  address: string,
+  type: 'comment.created' | 'address.added',
+  linkEndsInMs = 72 * HOUR_MS,
+) {
   const eventId = randomUUID();
-  await pool.query(
-    `INSERT INTO outbox_event (id, type, version, payload) VALUES ($1, $2, 1, '{}')`,
-    [eventId, type],
+  const row = (await listAddresses(pool, { accountId })).find(
+    (one) => one.address.toLowerCase() === address.toLowerCase(),
   );
+  const expiresAt = new Date(Date.now() + linkEndsInMs).toISOString();
+  await pool.query(`INSERT INTO outbox_event (id, type, version, payload) VALUES ($1, $2, 1, $3)`, [
+    eventId,
+    type,
+    { address_id: row?.id, expires_at: expiresAt },
+  ]);
   const id = randomUUID();
   await inTransaction(pool, async (tx) => {
     const contentId = await queue.storeContent(sqlOf(tx), {
@@ -104,6 +116,16 @@ async function queued(address: string, type: 'comment.created' | 'address.added'
   return id;
 }
 
+/** A mail that was delivered; asked for again, it may go only where mail may go now. */
+async function delivered(...mail: Parameters<typeof queued>): Promise<string> {
+  const id = await queued(...mail);
+  await pool.query(
+    `UPDATE delivery_job SET status = 'delivered', finished_at = now() WHERE id = $1`,
+    [id],
+  );
+  return id;
+}
+
 async function stateOf(jobId: string) {
   const { rows } = await pool.query<{ state: string }>(
     `SELECT concat_ws(' ', status, last_error) AS state FROM delivery_job WHERE id = $1`,
@@ -111,6 +133,18 @@ async function stateOf(jobId: string) {
   );
   return rows[0]?.state;
 }
+
+/** Until so many connections wait for another's lock. */
+const blocked = (least: number) =>
+  waitUntil(
+    async () => {
+      const { rows } = await pool.query(
+        'SELECT FROM pg_stat_activity WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0',
+      );
+      return rows.length >= least;
+    },
+    { what: `${least} to wait for a lock` },
+  );
 
 async function suppress(address: string, until: string | null = null) {
   await pool.query(
@@ -223,6 +257,39 @@ describe('verifying', () => {
   });
 });
 
+describe('a verification mail that is asked for again', () => {
+  const address = 'second@example.test';
+
+  test('is sent while its row is unverified and its link works', async () => {
+    await add(address);
+    const job = await delivered(address, 'address.added');
+    expect(await retryJob(pool, queue, job)).toMatchObject({ result: 'done' });
+  });
+
+  test('is refused once the row was verified, or the link expired', async () => {
+    await add(address);
+    const [job, old] = [
+      await delivered(address, 'address.added'),
+      await delivered(address, 'address.added', -1000),
+    ];
+    expect(await retryJob(pool, queue, old)).toMatchObject({
+      reason: 'its link has expired: adding the address again sends a new one',
+    });
+    await verify(address);
+    expect(await retryJob(pool, queue, job)).toMatchObject({
+      reason: 'its address was verified meanwhile',
+    });
+  });
+
+  test('is refused once its row was removed, though the address was added again: its link is dead', async () => {
+    await add(address);
+    const job = await delivered(address, 'address.added');
+    await remove(address);
+    await add(address);
+    expect(await retryJob(pool, queue, job)).toMatchObject({ result: 'refused' });
+  });
+});
+
 describe('another primary address', () => {
   test('gets the mail from now on; what waits for the former one still goes there', async () => {
     await add('second@example.test', true);
@@ -268,17 +335,44 @@ describe('removing an address', () => {
     expect((await audit())[0]).toBe(`address.removed ${address}`);
   });
 
-  test('is final for its mails: none is sent again, until the address is back', async () => {
+  test('is final for mails of threads: none is sent again, until the address is back and verified', async () => {
     const address = 'second@example.test';
-    await add(address);
-    const job = await queued(address, 'address.added');
+    await add(address, true);
+    const job = await delivered(address, 'comment.created');
     await remove(address);
-    expect(await retryJob(pool, queue, job)).toMatchObject({
+    const refused = {
       result: 'refused',
-      reason: 'its address was removed from the account',
-    });
+      reason: 'its address was removed from the account, or is not verified',
+    };
+    expect(await retryJob(pool, queue, job)).toMatchObject(refused);
     await add(address);
+    expect(await retryJob(pool, queue, job)).toMatchObject(refused);
+    await verify(address);
     expect(await retryJob(pool, queue, job)).toMatchObject({ result: 'done' });
+  });
+
+  test('of several names each in the audit, with the mails that waited for it', async () => {
+    const [one, two] = ['One@example.test', 'two@other.test'];
+    for (const address of [one, two]) await add(address);
+    const gone = [await queued(one, 'address.added'), await queued(two, 'address.added')];
+    gone.push(await queued(two, 'comment.created'));
+    expect(await remove(two, one, two.toUpperCase())).toBe('removed');
+    for (const job of gone) expect(await stateOf(job)).toBe('cancelled address_removed');
+    const lines = await listAudit(pool, { account: login, limit: 2 });
+    expect(lines.map(({ action, detail }) => [action, detail])).toEqual([
+      ['address.removed', { address: one, mails_cancelled: 1 }],
+      ['address.removed', { address: two, mails_cancelled: 2 }],
+    ]);
+  });
+
+  test('of several takes none when one is absent, or the primary one, which it places', async () => {
+    await add('second@example.test');
+    expect(await remove('second@example.test', 'absent@example.test')).toBe('absent');
+    await expect(remove('second@example.test', first)).rejects.toMatchObject({
+      problem: 'primary_address',
+      place: 1,
+    });
+    expect(await shown()).toHaveLength(2);
   });
 
   test('is refused for the primary one, as mail would go nowhere', async () => {
@@ -292,17 +386,57 @@ describe('removing an address', () => {
     await inTransaction(pool, async (tx) => {
       await sqlOf(tx).query('SELECT FROM email_address WHERE id = $1 FOR KEY SHARE', [id]);
       removed = remove('second@example.test');
-      await waitUntil(
-        async () => {
-          const { rows } = await pool.query(
-            'SELECT FROM pg_stat_activity WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0',
-          );
-          return rows.length > 0;
-        },
-        { what: 'the removal to wait' },
-      );
+      await blocked(1);
     });
     expect(await removed).toBe('removed');
+  });
+
+  test('of several by two accounts, in other orders, lets neither wait for the other half-way', async () => {
+    const mine = accountId;
+    const [one, two] = [`${login}@one.test`, `${login}@two.test`];
+    for (const address of [one, two]) {
+      await add(address);
+      await queued(address, 'address.added');
+    }
+    const other = await addAccount(pool, { login: `other-${people}`, email: first });
+    accountId = other.id;
+    const [their, theirs] = [`other-${people}@two.test`, `other-${people}@one.test`];
+    const added = await add(their);
+    await queued(their, 'address.added');
+    const last = await add(theirs);
+    await queued(theirs, 'address.added');
+    const removals: Promise<string>[] = [];
+    // Stops the other account's removal at its last row.
+    await inTransaction(pool, async (tx) => {
+      await sqlOf(tx).query('SELECT FROM email_address WHERE id = $1 FOR KEY SHARE', [last.id]);
+      removals.push(remove(their, theirs));
+      await blocked(1);
+      accountId = mine;
+      removals.push(remove(one, two));
+      await Promise.race([removals[1], blocked(2)]);
+    });
+    expect(await Promise.all(removals)).toEqual(['removed', 'removed']);
+    expect(added.id).toBeLessThan(last.id);
+  });
+
+  test('and a fan-out page of the same domain let each other through', async () => {
+    const [one, two] = [`one@${login}.test`, `two@${login}.test`];
+    await add(one);
+    const waiting = await queued(one, 'address.added');
+    const { id } = await add(two);
+    let removed: Promise<string> | undefined;
+    await inTransaction(pool, async (tx) => {
+      const sql = sqlOf(tx);
+      await sql.query('SELECT FROM email_address WHERE id = $1 FOR KEY SHARE', [id]);
+      removed = remove(one, two);
+      await blocked(1);
+      // As the page does last: it touches the lane of its mail.
+      await sql.query('SELECT FROM delivery_lane WHERE lane = $1 FOR UPDATE', [
+        mailLane(two, false),
+      ]);
+    });
+    expect(await removed).toBe('removed');
+    expect(await stateOf(waiting)).toBe('cancelled address_removed');
   });
 
   test('and every other change is undone with the transaction that it was part of', async () => {
@@ -312,7 +446,7 @@ describe('removing an address', () => {
       const ref = { accountId, actor: null };
       await addAddress(tx, { ...ref, address: `${randomUUID()}@example.test`, verified: false });
       await makePrimary(tx, { ...ref, address: 'second@example.test' });
-      await removeAddress(tx, queue, { ...ref, address: first });
+      await removeAddresses(tx, queue, { ...ref, addresses: [first] });
       throw new Error('Changed my mind');
     });
     await expect(failed).rejects.toThrow('Changed my mind');

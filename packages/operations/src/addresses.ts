@@ -1,7 +1,7 @@
 import { mailLane, type Queue, type Sql, sqlOf } from '@ghost/queue';
 
 import { AccountError, refuse } from './account-error.js';
-import { checkEmail } from './account-rules.js';
+import { checkEmail, checkOwnEmail } from './account-rules.js';
 import {
   type AddressRow,
   addressesOf,
@@ -59,7 +59,7 @@ export async function addAddress(
   wish: AddressRef & Wish & { /** An operator vouches for it. */ verified: boolean },
 ): Promise<AddedAddress> {
   const { address, verified, actor } = wish;
-  refuse('bad_email', checkEmail(address));
+  refuse('bad_email', verified ? checkEmail(address) : checkOwnEmail(address));
   return changeIn(at, async (tx) => {
     const sql = sqlOf(tx);
     const account = await lockAccount(sql, wish);
@@ -101,38 +101,49 @@ export async function verifyAddress(
     if (row.verifiedAt !== null) return 'unchanged';
     const actor = wish.actor === 'link' ? { ...account, token: null } : wish.actor;
     await setVerified(sql, account, row, actor);
-    await cancelMails(queue, sql, account, row, 'verification');
+    await cancelMails(queue, sql, account, [row], 'verification');
     return 'verified';
   });
 }
 
 /**
- * Takes an address from an account, and cancels the mail that waits for it: it is nobody's any more.
- * @throws AccountError `unknown_login`, `primary_address` (mail would go nowhere, unseen)
+ * Takes addresses from an account, all or none, and cancels the mail that waits for them: they are
+ * nobody's any more.
+ * @returns `absent` when one of them is not the account's: none was taken
+ * @throws AccountError `unknown_login`, `primary_address` (mail would go nowhere, unseen) with its place
  */
-export async function removeAddress(
+export async function removeAddresses(
   at: ChangeIn,
   queue: Queue,
-  wish: AddressRef & Wish,
+  wish: AccountRef & Wish & { addresses: readonly string[] },
 ): Promise<'removed' | 'absent'> {
   return changeIn(at, async (tx) => {
     const sql = sqlOf(tx);
     const account = await lockAccount(sql, wish);
-    const row = await findAddress(sql, account, wish.address);
-    if (row === null) return 'absent';
-    if (row.primary) {
-      throw new AccountError(
-        'primary_address',
-        `${row.address} is where the account's mail goes. Make another verified address the primary one first.`,
-      );
+    const rows: AddressRow[] = [];
+    for (const [place, address] of wish.addresses.entries()) {
+      const row = await findAddress(sql, account, address);
+      if (row === null) return 'absent';
+      if (row.primary) {
+        throw new AccountError(
+          'primary_address',
+          `${row.address} is where the account's mail goes. Make another verified address the primary one first.`,
+          { place },
+        );
+      }
+      if (!rows.some(({ id }) => id === row.id)) rows.push(row);
     }
-    // Waits for a fan-out page that has the row in its hands: its mail is seen below, and ends too.
-    await sql.query('DELETE FROM email_address WHERE id = $1', [row.id]);
-    const cancelled = await cancelMails(queue, sql, account, row, 'all');
-    await note(sql, 'address.removed', wish.actor, account, {
-      address: row.address,
-      mails_cancelled: cancelled,
-    });
+    // Waits for fan-out pages that have one of the rows in their hands: their mail is seen below, and ends
+    // too. All rows before any lane: such a page locks its lane last.
+    const ids = rows.map(({ id }) => id);
+    await sql.query('DELETE FROM email_address WHERE id = ANY ($1::bigint[])', [ids]);
+    const cancelled = await cancelMails(queue, sql, account, rows, 'all');
+    for (const { address } of rows) {
+      await note(sql, 'address.removed', wish.actor, account, {
+        address,
+        mails_cancelled: cancelled.get(address.toLowerCase()) ?? 0,
+      });
+    }
     return 'removed';
   });
 }
@@ -212,28 +223,41 @@ async function refuseSuppressed(sql: Sql, address: string): Promise<void> {
   );
 }
 
+/**
+ * In one call for all of them, as it locks their lanes in order: two changes that each locked one lane after
+ * the other would meet half-way.
+ * @returns how many mails ended, by address in lower case
+ */
 async function cancelMails(
   queue: Queue,
   sql: Sql,
   account: AccountName,
-  row: AddressRow,
+  rows: readonly AddressRow[],
   which: 'all' | 'verification',
-): Promise<number> {
-  const lane = mailLane(row.address, false);
+): Promise<Map<string, number>> {
   const jobs = await sql.query<{ id: string }>(
     `SELECT j.id FROM delivery_job j LEFT JOIN outbox_event e ON e.id = j.event_id
      WHERE j.status = 'pending' AND j.account_id = $1 AND j.kind = 'email'
-       AND j.lane IN ($2, $3) AND lower(j.own #>> '{to,address}') = lower($4)
-       AND ($5 OR e.type = 'address.added')
+       AND j.lane = ANY ($2::text[]) AND lower(j.own #>> '{to,address}') = ANY ($3::text[])
+       AND ($4 OR e.type = 'address.added')
      ORDER BY j.id`,
-    [account.id, lane, mailLane(row.address, true), row.address, which === 'all'],
+    [
+      account.id,
+      rows.flatMap(({ address }) => [mailLane(address, false), mailLane(address, true)]),
+      rows.map(({ address }) => address.toLowerCase()),
+      which === 'all',
+    ],
   );
-  if (jobs.length === 0) return 0;
-  return queue.cancel(
-    sql,
-    { jobIds: jobs.map((job) => job.id) },
-    which === 'all' ? ADDRESS_REMOVED : ADDRESS_VERIFIED,
+  if (jobs.length === 0) return new Map();
+  const jobIds = jobs.map((job) => job.id);
+  const reason = which === 'all' ? ADDRESS_REMOVED : ADDRESS_VERIFIED;
+  await queue.cancel(sql, { jobIds }, reason);
+  const ended = await sql.query<{ address: string; mails: number }>(
+    `SELECT lower(own #>> '{to,address}') AS address, count(*)::integer AS mails FROM delivery_job
+     WHERE id = ANY ($1::uuid[]) AND status = 'cancelled' AND last_error = $2 GROUP BY 1`,
+    [jobIds, reason],
   );
+  return new Map(ended.map(({ address, mails }) => [address, mails]));
 }
 
 async function note(

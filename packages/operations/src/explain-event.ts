@@ -121,7 +121,7 @@ export async function progressOfEvents(
 /**
  * Everything that is known of an event: who got it, who did not and why, each try, what comes next.
  * @param limit how many deliveries and skips are listed; `counts` is of all
- * @returns null when there is no such event (it may be older than the retention)
+ * @returns null when there is no such event
  */
 export async function explainEvent(
   pool: Pool,

@@ -2,6 +2,7 @@ export * from './accounts.js';
 export { AccountError, type AccountProblem } from './account-error.js';
 export {
   checkEmail,
+  checkOwnEmail,
   checkExpiry,
   checkLabel,
   checkLogin,
@@ -23,7 +24,7 @@ export * from './explain-event.js';
 export * from './jobs.js';
 export * from './key-check.js';
 export * from './lanes.js';
-export { type AccountRef, type ChangeIn, lockAccount } from './lock-account.js';
+export { type AccountRef, type ChangeIn, findAccount, lockAccount } from './lock-account.js';
 export * from './outbox.js';
 export * from './repositories.js';
 export * from './start-checks.js';

@@ -1,6 +1,13 @@
 import { randomUUID } from 'node:crypto';
 
-import { createDatabase, createPool, type Database, type Pool, publishEvent } from '@ghost/db';
+import {
+  createDatabase,
+  createPool,
+  type Database,
+  inTransaction,
+  type Pool,
+  publishEvent,
+} from '@ghost/db';
 import {
   type Claim,
   createPostgresQueue,
@@ -15,6 +22,7 @@ import {
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 import { createTestDatabase, type TestDatabase } from '../../../test/support/test-database.js';
+import { waitUntil } from '../../../test/support/wait-until.js';
 import { addAccount } from './accounts.js';
 import { deliveriesOfEvents, explainEvent, progressOfEvents } from './explain-event.js';
 import { DISCARDED, discardJob, findJob, listJobs, retryJob } from './jobs.js';
@@ -93,6 +101,17 @@ async function scene(): Promise<Scene> {
   });
   return { eventId, hookId, ...jobs };
 }
+
+const blocked = () =>
+  waitUntil(
+    async () => {
+      const { rows } = await pool.query(
+        'SELECT FROM pg_stat_activity WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0',
+      );
+      return rows.length > 0;
+    },
+    { what: 'a transaction to wait for another' },
+  );
 
 async function insertId(text: string, values: unknown[]): Promise<number> {
   const { rows } = await pool.query<{ id: string }>(text, values);
@@ -331,6 +350,45 @@ describe('retryJob', () => {
     await pool.query('DELETE FROM hook');
     expect(await retryJob(pool, queue, hookJob)).toMatchObject({ reason: 'its hook was deleted' });
     expect((await findJob(pool, hookJob))?.status).toBe('cancelled');
+  });
+});
+
+describe('retryJob and a deletion of the hook', () => {
+  test('that is under way: the retry waits, and finds nobody', async () => {
+    const { hookJob, hookId } = await scene();
+    await settleAll(await queue.claim({ kind: 'webhook', ...CAPACITY }), DONE);
+    let retried: ReturnType<typeof retryJob> | undefined;
+    await inTransaction(pool, async (tx) => {
+      await sqlOf(tx).query('DELETE FROM hook WHERE id = $1', [hookId]);
+      retried = retryJob(pool, queue, hookJob);
+      await blocked();
+      await queue.cancel(sqlOf(tx), { hookId }, 'hook_deleted');
+    });
+    expect(await retried).toMatchObject({ reason: 'its hook was deleted' });
+    expect((await findJob(pool, hookJob))?.status).toBe('delivered');
+  });
+
+  test('that begins meanwhile waits, and then ends what was sent again', async () => {
+    const { hookJob, hookId } = await scene();
+    await settleAll(await queue.claim({ kind: 'webhook', ...CAPACITY }), DONE);
+    let deleted: Promise<number> | undefined;
+    const slow: Queue = {
+      ...queue,
+      redeliver: async (sql, ids) => {
+        deleted = inTransaction(pool, async (tx) => {
+          await sqlOf(tx).query('DELETE FROM hook WHERE id = $1', [hookId]);
+          return queue.cancel(sqlOf(tx), { hookId }, 'hook_deleted');
+        });
+        await blocked();
+        return queue.redeliver(sql, ids);
+      },
+    };
+    expect(await retryJob(pool, slow, hookJob)).toMatchObject({ result: 'done' });
+    expect(await deleted).toBe(1);
+    expect(await findJob(pool, hookJob)).toMatchObject({
+      status: 'cancelled',
+      lastError: 'hook_deleted',
+    });
   });
 });
 

@@ -1,6 +1,12 @@
 import type { JobKind } from '@ghost/contract';
-import { inTransaction, isOfDeletedComment, mayStillRead, type Pool } from '@ghost/db';
-import { type Queue, type Sql, sqlOf, sqlOfPool } from '@ghost/queue';
+import {
+  inTransaction,
+  isOfDeletedComment,
+  mayStillRead,
+  type Pool,
+  type Transaction,
+} from '@ghost/db';
+import { type MailFault, mailFault, type Queue, type Sql, sqlOf, sqlOfPool } from '@ghost/queue';
 
 import {
   type DeliveryRecord,
@@ -54,31 +60,17 @@ export async function findJob(pool: Pool, jobId: string): Promise<DeliveryRow | 
 
 /**
  * Sends an ended job again: same id, same bytes, a fresh budget. A mail goes only to somebody who may
- * read the repository now, whatever they could when it was written; the text of a deleted comment goes to
- * nobody, not even where it was delivered before.
+ * read the repository now, whatever they could when it was written, and to an address that is theirs now;
+ * the text of a deleted comment goes to nobody, not even where it was delivered before.
  */
 export async function retryJob(pool: Pool, queue: Queue, jobId: string): Promise<JobChange> {
   const job = await findJob(pool, jobId);
-  if (!job) return refused(jobId, 'there is no such job (it may be older than the retention)');
+  if (!job) return refused(jobId, 'there is no such job');
   if (job.status === 'pending') return refused(jobId, whyPending(job));
-  if (job.targetGone) return refused(jobId, 'its hook was deleted');
   return inTransaction(pool, async (tx): Promise<JobChange> => {
     const sql = sqlOf(tx);
-    const [reader] = await sql.query<{ repository_id: string; account_id: string }>(
-      `SELECT repository_id, account_id FROM delivery_job
-       WHERE id = $1 AND repository_id IS NOT NULL AND account_id IS NOT NULL`,
-      [jobId],
-    );
-    if (
-      reader &&
-      !(await mayStillRead(tx, Number(reader.repository_id), Number(reader.account_id)))
-    ) {
-      return refused(jobId, 'its reader has no access to the repository any more');
-    }
-    if (await isOfDeletedComment(tx, jobId)) return refused(jobId, 'its comment was deleted');
-    if (job.kind === 'email' && !(await stillHasAddress(sql, jobId))) {
-      return refused(jobId, 'its address was removed from the account');
-    }
+    const gone = await whyNobody(tx, sql, job);
+    if (gone !== null) return refused(jobId, gone);
     const [again] = await queue.redeliver(sql, [jobId]);
     if (again !== undefined) return { result: 'done', jobId };
     return refused(
@@ -88,15 +80,46 @@ export async function retryJob(pool: Pool, queue: Queue, jobId: string): Promise
   });
 }
 
-/** Whether a mail goes to an address of its account, now and until this transaction ends. */
-async function stillHasAddress(sql: Sql, jobId: string): Promise<boolean> {
-  const rows = await sql.query(
+/** Why there is nobody to get a job now; null where somebody is, until this transaction ends. */
+async function whyNobody(tx: Transaction, sql: Sql, job: DeliveryRow): Promise<string | null> {
+  const { jobId } = job;
+  const [reader] = await sql.query<{ repository_id: string; account_id: string }>(
+    `SELECT repository_id, account_id FROM delivery_job
+     WHERE id = $1 AND repository_id IS NOT NULL AND account_id IS NOT NULL`,
+    [jobId],
+  );
+  if (
+    reader &&
+    !(await mayStillRead(tx, Number(reader.repository_id), Number(reader.account_id)))
+  ) {
+    return 'its reader has no access to the repository any more';
+  }
+  if (await isOfDeletedComment(tx, jobId)) return 'its comment was deleted';
+  return job.kind === 'email' ? whyNoAddress(sql, jobId) : whyNoHook(sql, job);
+}
+
+/** A deletion of the hook waits for this transaction, and then cancels what it queued. */
+async function whyNoHook(sql: Sql, { hookId }: DeliveryRow): Promise<string | null> {
+  const found = await sql.query('SELECT FROM hook WHERE id = $1 FOR KEY SHARE', [hookId]);
+  return found.length === 0 ? 'its hook was deleted' : null;
+}
+
+const NO_ADDRESS: Record<MailFault, string> = {
+  address_removed: 'its address was removed from the account, or is not verified',
+  address_verified: 'its address was verified meanwhile',
+  link_expired: 'its link has expired: adding the address again sends a new one',
+};
+
+/** A removal of the address waits for this transaction, and then cancels what it queued. */
+async function whyNoAddress(sql: Sql, jobId: string): Promise<string | null> {
+  await sql.query(
     `SELECT FROM delivery_job j JOIN email_address e
        ON e.account_id = j.account_id AND lower(e.address) = lower(j.own #>> '{to,address}')
      WHERE j.id = $1 FOR KEY SHARE OF e`,
     [jobId],
   );
-  return rows.length > 0;
+  const fault = await mailFault(sql, jobId);
+  return fault === null ? null : NO_ADDRESS[fault];
 }
 
 /** Ends a pending job for good; a worker that holds it loses its fence. */
@@ -104,7 +127,7 @@ export async function discardJob(pool: Pool, queue: Queue, jobId: string): Promi
   const ended = await queue.cancel(sqlOfPool(pool), { jobIds: [jobId] }, DISCARDED);
   if (ended > 0) return { result: 'done', jobId };
   const job = await findJob(pool, jobId);
-  if (!job) return refused(jobId, 'there is no such job (it may be older than the retention)');
+  if (!job) return refused(jobId, 'there is no such job');
   return refused(jobId, `it is ${job.status} already; only a pending job can be discarded`);
 }
 

@@ -129,7 +129,7 @@ async function whyNot(pool: Pool, eventId: string, consumer?: Consumer): Promise
      WHERE event_id = $1 AND ($2::text IS NULL OR consumer = $2)`,
     [eventId, consumer ?? null],
   );
-  if (rows.length === 0) return 'there is no such event (it may be older than the retention)';
+  if (rows.length === 0) return 'there is no such event';
   if (rows.every((row) => row.done)) {
     return 'it was fanned out already; its jobs are listed by "npx ghost event show"';
   }

@@ -1,15 +1,24 @@
 import { createHash } from 'node:crypto';
 
 import { type ApiScope, createPool, inTransaction, type Pool } from '@ghost/db';
+import { sqlOfPool } from '@ghost/queue';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 
 import { problemOf } from '../../../test/support/problem-of.js';
 import { createTestDatabase, type TestDatabase } from '../../../test/support/test-database.js';
 import { waitUntil } from '../../../test/support/wait-until.js';
 import { addAccount, loginOfToken } from './accounts.js';
+import { createToken } from './api-token.js';
 import { listAudit } from './audit.js';
 import type { ChangeIn } from './lock-account.js';
-import { addToken, listTokens, MAX_LIVE_TOKENS, type NewToken, revokeToken } from './tokens.js';
+import {
+  addToken,
+  insertToken,
+  listTokens,
+  MAX_LIVE_TOKENS,
+  type NewToken,
+  revokeToken,
+} from './tokens.js';
 
 let database: TestDatabase;
 let pool: Pool;
@@ -109,8 +118,18 @@ describe('a new token', () => {
     ['bad_scopes', { scopes: ['repo', 'repo'] }],
     ['bad_expiry', { expiresAt: new Date(0) }],
     ['bad_expiry', { expiresAt: new Date(Number.NaN) }],
+    ['bad_expiry', { expiresAt: new Date(Date.UTC(10_000, 0)) }],
   ])('is refused as %s of %j', async (problem, more) => {
     expect(await problemOf(add(more))).toBe(problem);
+  });
+
+  test('may not end before it begins, by the database’s clock, whatever another clock said', async () => {
+    const wish = { label: 'x', scopes: ['repo'] as const, token: createToken() };
+    const ending = (expiresAt: Date) =>
+      insertToken(sqlOfPool(pool), { id: accountId, login }, { ...wish, expiresAt });
+    const passed = soon(0);
+    expect(await problemOf(ending(passed))).toBe('bad_expiry');
+    expect(await ending(soon(60_000))).toMatchObject({ label: 'x' });
   });
 
   test('takes a label of 100 characters, whatever they are', async () => {

@@ -75,7 +75,11 @@ export async function addToken(at: ChangeIn, wish: NewToken): Promise<AddedToken
   });
 }
 
-/** Writes the row alone; the caller checked what is in it. */
+/**
+ * Writes the row alone; the caller checked what is in it, but for the end: the row begins by the
+ * database's clock, and may not end before.
+ * @throws AccountError `bad_expiry`
+ */
 export async function insertToken(
   sql: Sql,
   account: AccountName,
@@ -88,7 +92,8 @@ export async function insertToken(
 ): Promise<TokenRow> {
   const [row] = await sql.query<TokenRecord>(
     `INSERT INTO api_token (account_id, label, token_hash, scopes, expires_at)
-     VALUES ($1, $2, $3, $4::text[], $5::timestamptz) RETURNING ${COLUMNS}`,
+     SELECT $1::bigint, $2::text, $3::bytea, $4::text[], $5::timestamptz
+     WHERE $5::timestamptz IS NULL OR $5::timestamptz > now() RETURNING ${COLUMNS}`,
     [
       account.id,
       wish.label,
@@ -97,7 +102,12 @@ export async function insertToken(
       wish.expiresAt?.toISOString() ?? null,
     ],
   );
-  if (!row) throw new Error('The new token was not returned');
+  if (!row) {
+    throw new AccountError(
+      'bad_expiry',
+      `The end ${wish.expiresAt?.toISOString() ?? ''} is not in the future.`,
+    );
+  }
   return toRow(row);
 }
 
@@ -127,8 +137,11 @@ async function refuseToPassOn(sql: Sql, { actor, scopes, expiresAt }: NewToken):
 
 async function refuseTooMany(sql: Sql, account: AccountName): Promise<void> {
   const [row] = await sql.query<{ live: string }>(
-    `SELECT count(*) AS live FROM api_token WHERE account_id = $1 AND ${LIVE}`,
-    [account.id],
+    // In order and bounded, so that it reads the index of those that are not revoked.
+    `SELECT count(*) AS live FROM (
+       SELECT FROM api_token WHERE account_id = $1 AND ${LIVE} ORDER BY id DESC LIMIT $2
+     ) AS newest`,
+    [account.id, MAX_LIVE_TOKENS],
   );
   if (Number(row?.live) < MAX_LIVE_TOKENS) return;
   throw new AccountError(

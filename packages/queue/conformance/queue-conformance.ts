@@ -369,10 +369,10 @@ export function queueConformance(name: string, make: () => Promise<QueueHarness>
         expect(await queue.extend([kept, { ...lost, leaseNo: lost.leaseNo + 5 }])).toEqual(
           new Set([kept.id]),
         );
-        await waitUntil(async () => !(await queue.confirm(lost)), {
+        await waitUntil(async () => (await queue.confirm(lost)) === 'lost', {
           what: 'the other lease to end',
         });
-        expect(await queue.confirm(kept)).toBe(true);
+        expect(await queue.confirm(kept)).toBe('current');
         expect((await claimWebhooks(queue)).map((job) => job.id)).toEqual([lost.id]);
       });
 
@@ -420,7 +420,7 @@ export function queueConformance(name: string, make: () => Promise<QueueHarness>
         expect(
           await harness.inTransaction((tx) => queue.cancel(tx, { hookId: hook }, 'hook_deleted')),
         ).toBe(1);
-        expect(await queue.confirm(job)).toBe(false);
+        expect(await queue.confirm(job)).toBe('lost');
         expect(await queue.settle([settlement(job, 'delivered')])).toEqual([]);
         expect(await harness.job(id)).toMatchObject({
           status: 'cancelled',

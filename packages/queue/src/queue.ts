@@ -115,6 +115,12 @@ export type CancelTarget =
   | { eventIds: readonly string[] }
   | { jobIds: readonly string[] };
 
+/** Why a mail must not go to its address any more; whoever holds the job cancels it with this reason. */
+export type MailFault = 'address_removed' | 'address_verified' | 'link_expired';
+
+/** `lost`: the lease is not current any more, and the job is somebody else's or ended. */
+export type Confirmation = 'current' | 'lost' | MailFault;
+
 /**
  * The queue. Verbs that take `tx` run in the caller's transaction, the others in one of their own;
  * none holds a connection while something is sent.
@@ -131,8 +137,8 @@ export interface Queue {
   extend(leases: readonly Lease[]): Promise<Set<string>>;
   /** Gives jobs back, nothing charged. */
   release(leases: readonly Lease[]): Promise<number>;
-  /** Whether the lease is still current: asked just before a mail is handed over. */
-  confirm(lease: Lease): Promise<boolean>;
+  /** Whether a job may be sent now: asked just before a mail is handed over. */
+  confirm(lease: Lease): Promise<Confirmation>;
   /** Milliseconds until the next claimable job of the kinds and versions is due (0: now), or null when nothing is pending. */
   nextDue(known: readonly { kind: JobKind; version: number }[]): Promise<number | null>;
   /** Ends pending jobs whose reason is gone; a worker that holds one loses its fence. */

@@ -229,7 +229,7 @@ export const SETTINGS = {
   GHOST_RATE_LIMIT: setting(wholeNumber(0, 1_000_000_000), {
     who: 'API',
     default: '5000',
-    what: 'Requests an hour by one token; 0: no limit. Counted in each process by itself.',
+    what: 'Requests an hour by one account, with all its tokens together; 0: no limit. Counted in each process by itself.',
   }),
   GHOST_RATE_LIMIT_ANONYMOUS: setting(wholeNumber(0, 1_000_000_000), {
     who: 'API',

@@ -74,6 +74,17 @@ const BAD_CURSORS = [
   TOO_LONG.slice(0, 4000),
 ];
 
+/** No moments, or moments that neither Postgres nor an answer could write: an offset can lead there. */
+const BAD_TIMES = [
+  '9999-12-31T23:59:59-23:59',
+  '0000-01-01T00:00:00Z',
+  '0000-01-01T00:00:00+23:59',
+  '0001-01-01T00:00:00+00:01',
+  '2027-01-31T12:00:00',
+  '2027-02-30T12:00:00Z',
+  '2027-01-31',
+];
+
 /** Every kind of bad input for one operation. */
 export function badRequests(world: FuzzWorld, at: FuzzOperation): BadRequest[] {
   return [
@@ -146,8 +157,15 @@ function badQueries(world: FuzzWorld, at: FuzzOperation): BadRequest[] {
                 '9'.repeat(400),
                 '%00',
               ]
-            : ['no-such-thing', '', '%00', '__proto__', 'constructor'];
-      const free = schema.enum === undefined && schema.type === 'string' && name !== 'after';
+            : [
+                ...['no-such-thing', '', '%00', '__proto__', 'constructor'],
+                ...(schema.format === 'date-time' ? BAD_TIMES.map(encodeURIComponent) : []),
+              ];
+      const free =
+        schema.enum === undefined &&
+        schema.format === undefined &&
+        schema.type === 'string' &&
+        name !== 'after';
       return [
         ...(free
           ? []
@@ -303,6 +321,11 @@ function typesOf(schema: Json): Set<string> {
   );
 }
 
+function formatsOf(schema: Json): Set<string> {
+  const variants: Json[] = schema.anyOf ?? schema.oneOf ?? [schema];
+  return new Set(variants.flatMap(({ format }) => format ?? []));
+}
+
 function wrongValues(schema: Json): [name: string, value: unknown][] {
   const types = typesOf(schema);
   const values: [string, unknown][] = [];
@@ -315,6 +338,9 @@ function wrongValues(schema: Json): [name: string, value: unknown][] {
     values.push(['300,000 letters', TOO_LONG], ['NUL', 'a\0b']);
   } else {
     values.push(['a text', 'no-such-text']);
+  }
+  if (formatsOf(schema).has('date-time')) {
+    for (const time of BAD_TIMES) values.push([time, time]);
   }
   if (types.has('choice'))
     values.push(['no such choice', 'no-such-choice'], ['a prototype name', '__proto__']);

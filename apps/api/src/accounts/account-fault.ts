@@ -13,9 +13,17 @@ const CODES: Partial<Record<AccountProblem, string>> = {
   bad_expiry: 'invalid',
 };
 
+/** Problems of one field, whatever the wish came in. */
+const FIELDS: Partial<Record<AccountProblem, string>> = {
+  bad_label: 'label',
+  bad_scopes: 'scopes',
+  bad_expiry: 'expires_at',
+};
+
 /** What the operations say of a wish, as an answer. */
-export function accountFault(error: AccountError, field: string): ApiError {
-  const { problem, message } = error;
+export function accountFault(error: AccountError, asIn: string): ApiError {
+  const { problem, message, place } = error;
+  const field = FIELDS[problem] ?? (place === undefined ? asIn : `${asIn}.${place}`);
   if (problem === 'unknown_login') return notFound();
   if (problem === 'token_ended') return unauthorized('bad_credentials', 'Bad credentials');
   if (problem === 'scope_not_held' || problem === 'outlives_token') return forbidden(message);
@@ -27,7 +35,7 @@ export function accountFault(error: AccountError, field: string): ApiError {
 
 /**
  * Runs a wish of an account; what is wrong with it becomes an answer.
- * @param field - the field of the request that the wish came in
+ * @param field - the field of the request that the wish came in; a list's, where the problem has a place
  */
 export async function asked<T>(field: string, wish: () => Promise<T>): Promise<T> {
   try {

@@ -1,8 +1,5 @@
 import { Global, Module } from '@nestjs/common';
-import { APP_GUARD } from '@nestjs/core';
 
-import { RateLimits } from '../http/rate-limits.js';
-import { AccessGuard } from './access-guard.js';
 import { AccountsService } from './accounts.service.js';
 import { AddressesService } from './addresses/addresses.service.js';
 import { EmailsController } from './addresses/emails.controller.js';
@@ -12,7 +9,7 @@ import { TokensController } from './tokens/tokens.controller.js';
 import { UserController } from './user.controller.js';
 import { UsersController } from './users.controller.js';
 
-/** Accounts, and the guard that stands before every route of every module. */
+/** Accounts, for every module. */
 @Global()
 @Module({
   controllers: [
@@ -22,13 +19,7 @@ import { UsersController } from './users.controller.js';
     TokensController,
     VerifyAddressController,
   ],
-  providers: [
-    AccountsService,
-    RateLimits,
-    AddressesService,
-    VerificationTokens,
-    { provide: APP_GUARD, useClass: AccessGuard },
-  ],
+  providers: [AccountsService, AddressesService, VerificationTokens],
   exports: [AccountsService],
 })
 export class AccountsModule {}

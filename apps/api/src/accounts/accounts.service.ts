@@ -1,7 +1,7 @@
 import { type Database, schema } from '@ghost/db';
 import { hashToken } from '@ghost/operations';
 import { Inject, Injectable } from '@nestjs/common';
-import { and, eq, gt, isNull, or, sql } from 'drizzle-orm';
+import { and, eq, gt, isNull, or, type SQL, sql } from 'drizzle-orm';
 
 import { DATABASE } from '../database/tokens.js';
 import type { Account, Person } from './current-account.js';
@@ -42,17 +42,19 @@ export class AccountsService {
   /** What others see of an account, and what it sees of itself; by id, or by login without case. */
   async findProfile(who: { id: number } | { login: string }): Promise<Profile | null> {
     const { account, repository } = schema;
-    const owned = (hidden: boolean) =>
-      // Named with the table: Drizzle writes a column bare, and "id" would be the repository's.
+    // Each by a partial index. Named with the table: Drizzle writes a column bare, and "id" would be the
+    // repository's.
+    const owned = (which: SQL) =>
       sql<number>`(select count(*)::integer from ${repository} r
-        where r.owner_id = ${account}.id and r.private = ${hidden})`;
+        where r.owner_id = ${account}.id and ${which})`;
     const [found] = await this.db
       .select({
         ...PERSON_COLUMNS,
         isAdmin: account.isAdmin,
         createdAt: account.createdAt,
-        publicRepositories: owned(false),
-        privateRepositories: owned(true),
+        publicRepositories: owned(sql`not r.private`),
+        // Others see no such count, and need not wait for it.
+        privateRepositories: 'id' in who ? owned(sql`r.private`) : sql<number>`0`,
       })
       .from(account)
       .where(

@@ -15,6 +15,7 @@ const URL_OF_HOOK = 'https://receiver.example/hook?token=T';
 const SECRET = 'the secret of the start';
 const KEYS = `test:${randomBytes(32).toString('base64')}`;
 const MASK = '********';
+const ROUNDS = 3;
 
 let api: TestApi;
 let ada: Person;
@@ -51,6 +52,16 @@ async function secrets(): Promise<string[]> {
     [hook.id],
   );
   return rows.map(({ ciphertext }) => decrypt(parsed.ring, ciphertext, hookSecretContext(hook.id)));
+}
+
+/** The row of the hook with its secrets, and which transaction wrote it. */
+async function stored() {
+  const { rows } = await api.pool.query(
+    `SELECT h.*, h.xmin, (SELECT json_agg(s ORDER BY s.id) FROM hook_secret s WHERE s.hook_id = h.id) AS secrets
+     FROM hook h WHERE h.id = $1`,
+    [hook.id],
+  );
+  return rows[0];
 }
 
 /** With a header, which `ask` does not take. */
@@ -117,6 +128,32 @@ describe('editing a hook', () => {
     const { body } = await edit({ config: { url: URL_OF_HOOK, secret: 'another secret' } });
     expect(body.config.secret).toBe(MASK);
     expect(await secrets()).toEqual(['another secret']);
+  });
+
+  test('an edit that changes nothing writes nothing', async () => {
+    const before = await stored();
+    const same = { url: URL_OF_HOOK, github_signature: true };
+    for (const body of [
+      {},
+      { active: true },
+      { events: ['thread.opened'], add_events: ['thread.opened'], remove_events: ['member.added'] },
+      { config: same },
+      { config: { ...same, url: `${URL_OF_HOOK}#fragment`, secret: null } },
+    ]) {
+      expect((await edit(body)).body).toEqual(hook);
+    }
+    expect((await editConfig({})).status).toBe(200);
+    expect((await editConfig({ url: URL_OF_HOOK })).status).toBe(200);
+    expect(await stored()).toEqual(before);
+  });
+
+  test('setting the same secret again is a change', async () => {
+    const before = await stored();
+    const { body } = await editConfig({ secret: SECRET });
+    expect(body).toEqual(hook.config);
+    expect(await stored()).not.toEqual(before);
+    const { updated_at } = (await shown()).body;
+    expect(Date.parse(updated_at)).toBeGreaterThan(Date.parse(hook.updated_at));
   });
 
   test.each(['********', '<secret>', 'whsec_********', ''])(
@@ -225,15 +262,53 @@ describe('two who edit at once (If-Match)', () => {
     expect(edited.body).toMatchObject({ active: false, last_response: { code: 200 } });
   });
 
-  test('a new secret counts as a change of the config, though it shows as its mask', async () => {
-    const config = `${path()}/config`;
-    const tag = (await send('GET', config, {})).headers.get('etag') ?? '';
-    expect((await send('PATCH', config, { 'if-match': tag }, { secret: 'a new one' })).status).toBe(
-      200,
-    );
-    const stale = await send('PATCH', config, { 'if-match': tag }, { secret: 'another' });
-    expect(stale.status).toBe(412);
+  test.each([
+    ['the hook', '', (secret: string) => ({ config: { url: URL_OF_HOOK, secret } })],
+    ['its config', '/config', (secret: string) => ({ secret })],
+  ])('a new secret changes the tag of %s, though it shows as its mask', async (_name, end, to) => {
+    const at = `${path()}${end}`;
+    const read = await send('GET', at, {});
+    const tag = { 'if-match': read.headers.get('etag') ?? '' };
+    expect((await send('PATCH', at, tag, to('a new one'))).status).toBe(200);
+    expect((await send('PATCH', at, tag, to('another'))).status).toBe(412);
     expect(await secrets()).toEqual(['a new one']);
+  });
+
+  test('every setting of a secret has its own tag, however fast they follow', async () => {
+    for (const end of ['', '/config']) {
+      const tags = new Set<string | null>();
+      for (let round = 0; round < ROUNDS; round += 1) {
+        // The clock stands: what is told apart by time alone is the same.
+        await api.pool.query(`UPDATE hook SET updated_at = created_at WHERE id = $1`, [hook.id]);
+        const config = { url: URL_OF_HOOK, github_signature: true, secret: SECRET };
+        await edit({ config });
+        await api.pool.query(`UPDATE hook SET updated_at = created_at WHERE id = $1`, [hook.id]);
+        tags.add((await send('GET', `${path()}${end}`, {})).headers.get('etag'));
+      }
+      expect(tags.size).toBe(ROUNDS);
+    }
+  });
+
+  test('an edit that changes nothing keeps the tags', async () => {
+    const tags = async () => [
+      (await send('GET', path(), {})).headers.get('etag'),
+      (await send('GET', `${path()}/config`, {})).headers.get('etag'),
+    ];
+    const before = await tags();
+    const kept = await edit({ active: true });
+    expect(kept.headers.get('etag')).toBe(before[0]);
+    expect((await editConfig({ url: URL_OF_HOOK })).headers.get('etag')).toBe(before[1]);
+    expect(await tags()).toEqual(before);
+  });
+
+  test('a secret that ended by itself changes the tag', async () => {
+    const before = (await send('GET', path(), {})).headers.get('etag') ?? '';
+    await api.pool.query(
+      `UPDATE hook_secret SET created_at = now() - interval '2 h', expires_at = now() - interval '1 h'
+       WHERE hook_id = $1`,
+      [hook.id],
+    );
+    expect((await send('GET', path(), { 'if-none-match': before })).status).toBe(200);
   });
 
   test('a header that is no tag is a 400', async () => {

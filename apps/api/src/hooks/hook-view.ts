@@ -56,6 +56,8 @@ export interface FoundHook {
   hook: HookRow;
   /** Null: nothing was tried yet. */
   last: LastResponse | null;
+  /** The ids of its live secrets' rows: each setting of a secret makes a new one. */
+  liveSecrets: string;
 }
 
 export function hookConfigView(hook: HookRow, secret: string = SECRET_MASK): HookConfigAnswer {
@@ -71,7 +73,7 @@ export function hookConfigView(hook: HookRow, secret: string = SECRET_MASK): Hoo
 /** A hook in an answer, in GitHub's shape. */
 export function hookView(
   publicUrl: string,
-  { access: { repository, owner }, hook, last }: FoundHook,
+  { access: { repository, owner }, hook, last }: Omit<FoundHook, 'liveSecrets'>,
   secret?: string,
 ): HookAnswer {
   const { full_name } = repositorySnapshot(publicUrl, repository, owner);

@@ -26,7 +26,6 @@ import {
   type FoundHook,
   type HookAnswer,
   type HookConfigAnswer,
-  type HookRow,
   hookAnswer,
   hookConfigAnswer,
   hookConfigView,
@@ -121,7 +120,7 @@ export class HooksController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<HookAnswer> {
     const edited = await this.hooks.edit(account, path, edit, (found) =>
-      precondition(hookSettings(hookView(this.settings.publicUrl, found))),
+      precondition(hookSettings(this.settings.publicUrl, found)),
     );
     return this.tagged(reply, edited);
   }
@@ -142,7 +141,7 @@ export class HooksController {
     @IfMatch(settingsPart) precondition: Precondition,
   ): Promise<void> {
     await this.hooks.remove(account, path, (found) =>
-      precondition(hookSettings(hookView(this.settings.publicUrl, found))),
+      precondition(hookSettings(this.settings.publicUrl, found)),
     );
   }
 
@@ -161,8 +160,7 @@ export class HooksController {
     @Param({ schema: hookPath }) path: HookPath,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<HookConfigAnswer> {
-    const { hook } = await this.hooks.find(account, path);
-    return this.taggedConfig(reply, hook);
+    return this.taggedConfig(reply, await this.hooks.find(account, path));
   }
 
   @Route({
@@ -182,10 +180,10 @@ export class HooksController {
     @IfMatch() precondition: Precondition,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<HookConfigAnswer> {
-    const check: HookCheck = (found) => precondition(hookConfigState(found.hook));
+    const check: HookCheck = (found) => precondition(hookConfigState(found));
     // The fields are the whole body here, so that faults name them as they were sent.
-    const { hook } = await this.hooks.edit(account, path, { config }, check, '');
-    return this.taggedConfig(reply, hook);
+    const edited = await this.hooks.edit(account, path, { config }, check, '');
+    return this.taggedConfig(reply, edited);
   }
 
   @Route({
@@ -223,12 +221,11 @@ export class HooksController {
   }
 
   private tagged(reply: FastifyReply, found: FoundHook): HookAnswer {
-    const view = hookView(this.settings.publicUrl, found);
-    reply.header('etag', hookTag(view));
-    return view;
+    reply.header('etag', hookTag(this.settings.publicUrl, found));
+    return hookView(this.settings.publicUrl, found);
   }
-  private taggedConfig(reply: FastifyReply, hook: HookRow): HookConfigAnswer {
-    reply.header('etag', entityTag(JSON.stringify(hookConfigState(hook))));
-    return hookConfigView(hook);
+  private taggedConfig(reply: FastifyReply, found: FoundHook): HookConfigAnswer {
+    reply.header('etag', entityTag(JSON.stringify(hookConfigState(found))));
+    return hookConfigView(found.hook);
   }
 }

@@ -11,31 +11,32 @@ import type { Settings } from '@ghost/settings';
 import { generateSecret } from '@ghost/signing';
 import { encrypt, hookSecretContext } from '@ghost/vault';
 import { Inject, Injectable } from '@nestjs/common';
-import { and, asc, count, eq, gt, sql } from 'drizzle-orm';
+import { count, eq, sql } from 'drizzle-orm';
 import type { Logger } from 'pino';
 
 import type { Account } from '../accounts/current-account.js';
 import { DATABASE, LOGGER, POOL, QUEUE, SETTINGS } from '../database/tokens.js';
-import { invalidField, notFound } from '../http/api-error.js';
+import { invalidField } from '../http/api-error.js';
 import type { Page } from '../http/page.js';
 import {
-  lockOutFanout,
+  holdAccess,
+  lockAccess,
   type RepositoryAccess,
-  requireAccess,
 } from '../repositories/repository-access.js';
 import type { RepositoryPath } from '../repositories/repository-path.js';
 import { actorSnapshot, hookSnapshot, repositorySnapshot } from '../snapshots.js';
 import { requireEndpoint } from './endpoint-check.js';
+import { auditHook, HOOK_FIELDS, type HookField } from './hook-audit.js';
 import { editEvents } from './hook-events.js';
+import { findHook, listHooks, lockHook } from './hook-rows.js';
 import type { HookConfigEdit, HookEdit, HookPath, NewHook } from './hook-schemas.js';
 import type { FoundHook, HookRow } from './hook-view.js';
-import { newestAttempt } from './last-response.js';
 
 /** GitHub's bound, an event type; here for a repository, as each event is a job for each hook. */
 const MAX_HOOKS = 20;
 const ZEN = 'Nothing committed is lost.';
 
-export interface MadeHook extends FoundHook {
+export interface MadeHook extends Omit<FoundHook, 'liveSecrets'> {
   /** The secret that was generated, shown once; null when the asker brought one. */
   generatedSecret: string | null;
 }
@@ -60,13 +61,13 @@ export class HooksService {
 
   /** Makes a hook and pings it alone. */
   async create(account: Account, path: RepositoryPath, wanted: NewHook): Promise<MadeHook> {
-    const access = await requireAccess(this.db, account, path, 'admin');
-    const url = this.requireEndpoint(account, access, null, wanted.config, 'config.') ?? '';
     const given = wanted.config.secret ?? null;
     const generatedSecret = given === null ? generateSecret() : null;
-    const hook = await inTransaction(this.pool, async (tx) => {
+    return inTransaction(this.pool, async (tx) => {
+      const access = await holdAccess(tx, account, path, 'admin');
+      const url = this.requireEndpoint(account, access, null, wanted.config, 'config.') ?? '';
       await requireRoom(tx, access.repository.id);
-      const [made] = await tx
+      const [hook] = await tx
         .insert(schema.hook)
         .values({
           repositoryId: access.repository.id,
@@ -76,35 +77,26 @@ export class HooksService {
           githubSignature: wanted.config.github_signature,
         })
         .returning();
-      if (made === undefined) throw new Error('The insert of a hook returned no row');
-      await this.storeSecret(tx, made.id, given ?? generatedSecret ?? '');
-      await this.publishPing(tx, access, account, made);
-      return made;
+      if (hook === undefined) throw new Error('The insert of a hook returned no row');
+      await this.storeSecret(tx, hook.id, given ?? generatedSecret ?? '');
+      await auditHook(tx, account, access, { action: 'hook.added', after: hook });
+      await this.publishPing(tx, access, account, hook);
+      return { access, hook, last: null, generatedSecret };
     });
-    return { access, hook, last: null, generatedSecret };
   }
 
   /** One more than the page holds, when there are more. */
   async list(account: Account, path: RepositoryPath, page: Page): Promise<FoundHook[]> {
-    const access = await requireAccess(this.db, account, path, 'admin');
-    const ofRepository = eq(schema.hook.repositoryId, access.repository.id);
-    const rows = await selectHooks(this.db)
-      .where(and(ofRepository, gt(schema.hook.id, page.after ?? 0)))
-      .orderBy(asc(schema.hook.id))
-      .limit(page.per_page + 1);
-    return rows.map((row) => ({ access, ...row }));
+    return listHooks(this.db, account, path, page);
   }
 
   async find(account: Account, path: HookPath): Promise<FoundHook> {
-    const access = await requireAccess(this.db, account, path, 'admin');
-    const [row] = await selectHooks(this.db).where(isHook(access, path));
-    if (row === undefined) throw notFound();
-    return { access, ...row };
+    return findHook(this.db, account, path);
   }
 
   /**
-   * Changes what the edit names. A secret that it does not name stays; one that it names replaces every
-   * live one.
+   * Changes what differs from the edit, and nothing when nothing does. A secret that the edit does not name
+   * stays; one that it names replaces every live one, also by the same: nobody can tell that it is.
    */
   async edit(
     account: Account,
@@ -113,31 +105,29 @@ export class HooksService {
     check: HookCheck,
     within: 'config.' | '' = 'config.',
   ): Promise<FoundHook> {
-    const access = await requireAccess(this.db, account, path, 'admin');
     return inTransaction(this.pool, async (tx) => {
+      const access = await holdAccess(tx, account, path, 'admin');
       const found = await lockHook(tx, access, path);
       check(found);
+      const before = found.hook;
       const url = this.requireEndpoint(account, access, path.id, edit.config ?? {}, within);
-      const edited = editEvents(found.hook.events, edit);
-      if (!edited.ok) throw invalidField(edited.field, edited.code, edited.message);
-      const [hook] = await tx
+      const next = nextSettings(before, edit, url);
+      const secret = edit.config?.secret ?? null;
+      const changed = changedFields(before, next, secret !== null);
+      if (changed.length === 0) return found;
+      const [after] = await tx
         .update(schema.hook)
-        .set({
-          url: url ?? found.hook.url,
-          events: [...edited.events],
-          active: edit.active ?? found.hook.active,
-          githubSignature: edit.config?.github_signature ?? found.hook.githubSignature,
-          updatedAt: sql`now()`,
-        })
+        .set({ ...next, updatedAt: sql`now()` })
         .where(eq(schema.hook.id, path.id))
         .returning();
-      if (hook === undefined) throw new Error('The update of a locked hook returned no row');
-      const secret = edit.config?.secret ?? null;
+      if (after === undefined) throw new Error('The update of a locked hook returned no row');
+      let { liveSecrets } = found;
       if (secret !== null) {
         await tx.delete(schema.hookSecret).where(eq(schema.hookSecret.hookId, path.id));
-        await this.storeSecret(tx, path.id, secret);
+        liveSecrets = await this.storeSecret(tx, path.id, secret);
       }
-      return { ...found, hook };
+      await auditHook(tx, account, access, { action: 'hook.changed', changed, before, after });
+      return { ...found, hook: after, liveSecrets };
     });
   }
 
@@ -146,19 +136,23 @@ export class HooksService {
    * fan-out that still saw the hook, so that none enqueues for it afterwards.
    */
   async remove(account: Account, path: HookPath, check: HookCheck): Promise<void> {
-    const access = await requireAccess(this.db, account, path, 'admin');
     await inTransaction(this.pool, async (tx) => {
-      await lockOutFanout(tx, access.repository.id);
-      check(await lockHook(tx, access, path));
-      await tx.delete(schema.hook).where(isHook(access, path));
+      const access = await lockAccess(tx, account, path, 'admin');
+      const found = await lockHook(tx, access, path);
+      check(found);
+      await tx.delete(schema.hook).where(eq(schema.hook.id, path.id));
+      await auditHook(tx, account, access, { action: 'hook.removed', before: found.hook });
       await this.queue.cancel(sqlOf(tx), { hookId: path.id }, 'hook_deleted');
     });
   }
 
   /** Sends a ping to one hook alone. */
   async ping(account: Account, path: HookPath): Promise<void> {
-    const { access, hook } = await this.find(account, path);
-    await inTransaction(this.pool, (tx) => this.publishPing(tx, access, account, hook));
+    await inTransaction(this.pool, async (tx) => {
+      const access = await holdAccess(tx, account, path, 'admin');
+      const { hook } = await lockHook(tx, access, path);
+      await this.publishPing(tx, access, account, hook);
+    });
   }
 
   private requireEndpoint(
@@ -174,9 +168,15 @@ export class HooksService {
     );
   }
 
-  private async storeSecret(tx: Transaction, hookId: number, secret: string): Promise<void> {
+  /** @returns the id of its row */
+  private async storeSecret(tx: Transaction, hookId: number, secret: string): Promise<string> {
     const ciphertext = encrypt(this.settings.keyRing, secret, hookSecretContext(hookId));
-    await tx.insert(schema.hookSecret).values({ hookId, ciphertext });
+    const [stored] = await tx
+      .insert(schema.hookSecret)
+      .values({ hookId, ciphertext })
+      .returning({ id: schema.hookSecret.id });
+    if (stored === undefined) throw new Error('The insert of a secret returned no row');
+    return String(stored.id);
   }
 
   private async publishPing(
@@ -196,46 +196,39 @@ export class HooksService {
   }
 }
 
-function isHook({ repository }: RepositoryAccess, { id }: HookPath) {
-  return and(eq(schema.hook.id, id), eq(schema.hook.repositoryId, repository.id));
+type HookSettings = Pick<HookRow, 'url' | 'events' | 'active' | 'githubSignature'>;
+
+/** @throws ApiError 422 when no event would be left */
+function nextSettings(before: HookRow, edit: AnyHookEdit, url: string | undefined): HookSettings {
+  const edited = editEvents(before.events, edit);
+  if (!edited.ok) throw invalidField(edited.field, edited.code, edited.message);
+  return {
+    url: url ?? before.url,
+    events: [...edited.events],
+    active: edit.active ?? before.active,
+    githubSignature: edit.config?.github_signature ?? before.githubSignature,
+  };
 }
 
-function selectHooks(db: Database | Transaction) {
-  const last = newestAttempt(db);
-  const { outcome, reason, message, status } = last;
-  return db
-    .select({ hook: schema.hook, last: { outcome, reason, message, status } })
-    .from(schema.hook)
-    .leftJoinLateral(last, sql`true`);
-}
-
-/** Locks a hook against other edits; fan-out and delivery read it without waiting. */
-async function lockHook(tx: Transaction, access: RepositoryAccess, path: HookPath) {
-  const [locked] = await tx
-    .select({ id: schema.hook.id })
-    .from(schema.hook)
-    .where(isHook(access, path))
-    .for('no key update');
-  // Read after the lock: what the statement that waited for it saw may be older.
-  const [row] = locked === undefined ? [] : await selectHooks(tx).where(isHook(access, path));
-  if (row === undefined) throw notFound();
-  return { access, ...row };
+function changedFields(before: HookSettings, after: HookSettings, newSecret: boolean) {
+  const differs: Record<HookField, boolean> = {
+    url: before.url !== after.url,
+    events: before.events.join() !== after.events.join(),
+    active: before.active !== after.active,
+    github_signature: before.githubSignature !== after.githubSignature,
+    secret: newSecret,
+  };
+  return HOOK_FIELDS.filter((field) => differs[field]);
 }
 
 /**
  * Two at once must not both see the last free place; the lock is no row's, so fan-out never waits for it.
- * The repository, which may have been deleted meanwhile, stays until the hook is there.
+ * It comes after the lock on the repository, which stays until the hook is there.
  */
 async function requireRoom(tx: Transaction, repositoryId: number): Promise<void> {
   await tx.execute(
     sql`SELECT pg_advisory_xact_lock(hashtextextended(${`hooks of ${repositoryId}`}, 0))`,
   );
-  const kept = await tx
-    .select({ id: schema.repository.id })
-    .from(schema.repository)
-    .where(eq(schema.repository.id, repositoryId))
-    .for('key share');
-  if (kept.length === 0) throw notFound();
   const [found] = await tx
     .select({ hooks: count() })
     .from(schema.hook)

@@ -1,5 +1,6 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { METHOD_METADATA, ROUTE_ARGS_METADATA } from '@nestjs/common/constants.js';
+import { RouteParamtypes } from '@nestjs/common/enums/route-paramtypes.enum.js';
 import { MetadataScanner, ModulesContainer } from '@nestjs/core';
 
 import { ifMatchOf } from './entity-tag.js';
@@ -8,6 +9,10 @@ import { ROUTE, type RouteOptions } from './route.js';
 export interface DeclaredRoute extends RouteOptions {
   /** The handler takes `@IfMatch()`. */
   heedsIfMatch: boolean;
+  /** The handler takes `@Query()`. */
+  takesQuery: boolean;
+  /** The handler takes `@Body()`. */
+  takesBody: boolean;
 }
 
 /**
@@ -30,19 +35,29 @@ export function declaredRoutes(app: INestApplicationContext): Map<string, Declar
           throw new Error(`${name}.${method} answers requests and is not declared by @Route.`);
         }
         if (routes.has(route.id)) throw new Error(`Two routes have the id "${route.id}".`);
-        routes.set(route.id, { ...route, heedsIfMatch: heedsIfMatch(prototype, method) });
+        routes.set(route.id, { ...route, ...whatItTakes(prototype, method) });
       }
     }
   }
   return routes;
 }
 
-function heedsIfMatch(prototype: object, method: string): boolean {
+function whatItTakes(
+  prototype: object,
+  method: string,
+): Pick<DeclaredRoute, 'heedsIfMatch' | 'takesQuery' | 'takesBody'> {
   const given: unknown = Reflect.getMetadata(ROUTE_ARGS_METADATA, prototype.constructor, method);
-  return Object.values(given ?? {}).some(
-    (argument: unknown) =>
-      typeof argument === 'object' &&
-      argument !== null &&
-      Reflect.get(argument, 'factory') === ifMatchOf,
-  );
+  const takes = Object.entries(given ?? {});
+  // A key is the kind of the parameter, a colon and its place.
+  const takesKind = (kind: RouteParamtypes) => takes.some(([key]) => key.startsWith(`${kind}:`));
+  return {
+    heedsIfMatch: takes.some(
+      ([, argument]: [string, unknown]) =>
+        typeof argument === 'object' &&
+        argument !== null &&
+        Reflect.get(argument, 'factory') === ifMatchOf,
+    ),
+    takesQuery: takesKind(RouteParamtypes.QUERY),
+    takesBody: takesKind(RouteParamtypes.BODY),
+  };
 }

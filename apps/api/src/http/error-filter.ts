@@ -13,12 +13,15 @@ import type { Logger } from 'pino';
 import { LOGGER } from '../database/tokens.js';
 import { describeError } from '../outbox/describe-error.js';
 import { ApiError, badRequest, bodyTooLarge, notFound, unsupportedMediaType } from './api-error.js';
-import { isForm, MAX_FORM_BYTES, takesForms } from './form-body.js';
+import { isForm, MAX_FORM_BYTES } from './form-body.js';
 import { MAX_BODY_BYTES } from './json-body.js';
+import { takesForms } from './route.js';
 import { secure } from './security-headers.js';
 
 /** A restarted Postgres is back in about this time. */
 const RETRY_AFTER_SECONDS = '5';
+/** What `URL` would read as a host is a part of the path in `http:///path`. */
+const NAMES_HOST = /^https?:\/\/[^/?#]/iu;
 /** SQLSTATE: what the new row belongs to was deleted since the request found it. */
 const FOREIGN_KEY_VIOLATION = '23503';
 
@@ -78,16 +81,20 @@ export function sendError(reply: FastifyReply, error: ApiError): void {
     });
 }
 
-/** What the router refuses before Nest sees it: a path that cannot be decoded, or a part of it that is too long to name anything. */
+/**
+ * What the router refuses before any hook sees it: a target that cannot be decoded or is no URL, or a part
+ * of a path that is too long to name anything.
+ */
 export function refuseInRouter(thrown: Error, request: FastifyRequest, reply: FastifyReply): void {
   secure(reply);
-  reply.header('x-request-id', request.id).header('cache-control', 'no-store');
+  reply.headers({ 'x-request-id': request.id, 'cache-control': 'no-store', connection: 'close' });
   const tooLong = Reflect.get(thrown, 'code') === 'FST_ERR_MAX_PARAM_LENGTH';
-  const badPath = badRequest(
-    'bad_path',
-    'The path cannot be decoded: a % is not followed by UTF-8.',
-  );
-  sendError(reply, tooLong ? notFound() : badPath);
+  const target = request.raw.url ?? '';
+  const badTarget =
+    target.startsWith('/') || (NAMES_HOST.test(target) && URL.canParse(target))
+      ? badRequest('bad_path', 'The path cannot be decoded: a % is not followed by UTF-8.')
+      : badRequest('bad_host', 'The request is for a URL whose host or port is none.');
+  sendError(reply, tooLong ? notFound() : badTarget);
 }
 
 /** Nest's exceptions carry a status, and so do Fastify's; only those below 500 are the asker's. */

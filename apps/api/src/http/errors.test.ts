@@ -384,17 +384,18 @@ test('a connection that is cut inside a transaction fails that request and nothi
 });
 
 test('each request is one line with its route, and never its path or token', async () => {
-  await ada.ask('GET', '/repos/ada/engine?secret=1');
+  await ada.ask('GET', '/user/repos?visibility=private');
   const line = lines
     .map((text) => JSON.parse(text))
     .findLast((found) => found.event === 'api.request');
   expect(line).toMatchObject({
     method: 'GET',
-    route: '/api/repos/:owner/:repo',
+    route: '/api/user/repos',
     status: 200,
     accountId: ada.id,
     ms: expect.any(Number),
     requestId: expect.any(String),
   });
   expect(lines.join('')).not.toContain(ada.token);
+  expect(lines.join('')).not.toContain('visibility=');
 });

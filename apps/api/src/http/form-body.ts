@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 
 import { unsupportedMediaType } from './api-error.js';
 import { takesBody } from './json-body.js';
+import { takesForms } from './route.js';
 
 /** RFC 8058, section 3.2: `List-Unsubscribe=One-Click` comes in either of these. */
 const FORM_TYPES = ['application/x-www-form-urlencoded', 'multipart/form-data'];
@@ -12,11 +13,6 @@ export const MAX_FORM_BYTES = 4096;
 
 export function isForm(contentType: string | undefined): boolean {
   return contentType !== undefined && FORM.test(contentType);
-}
-
-/** Whether the route takes forms: `@Route({ form: true })`. */
-export function takesForms({ routeOptions }: { routeOptions: { config: object } }): boolean {
-  return Reflect.get(routeOptions.config, 'form') === true;
 }
 
 /** Lets forms through to the routes that take them, unread: that the POST came is what counts. Elsewhere a form is a 415. */

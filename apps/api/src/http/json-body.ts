@@ -8,7 +8,7 @@ import { isDeeperThan } from './json-depth.js';
 /** Room for a comment of 65,536 characters of four bytes, each escaped in JSON (`\ud83d\ude00`), and its envelope. */
 export const MAX_BODY_BYTES = 1_048_576;
 
-/** No body of any route is deeper than 3; and bodies are parsed before it is known who sends them. */
+/** No body of any route is deeper than 3. */
 const MAX_DEPTH = 100;
 
 const JSON_TYPES = /^application\/(?:[\w.-]+\+)?json(?:\s*;|$)/iu;

@@ -5,20 +5,27 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { map, type Observable } from 'rxjs';
 
 import { SETTINGS } from '../database/tokens.js';
+import { MAX_PAGE_BYTES } from './page-bytes.js';
 import { encodeCursor, type ListKind } from './page.js';
+
+type Next = { kind: ListKind; after: number } | null;
 
 /** A page of a list as a route returns it: the answer is `items`, and `Link` leads to what follows. */
 export class Listed<T> {
   readonly items: readonly T[];
-  readonly next: { kind: ListKind; after: number } | null;
+  /** The items' JSON, which is written once: it is measured and sent. */
+  readonly text: string;
+  readonly next: Next;
 
-  constructor(items: readonly T[], next: { kind: ListKind; after: number } | null) {
+  private constructor(items: readonly T[], text: string, next: Next) {
     this.items = items;
+    this.text = text;
     this.next = next;
   }
 
   /**
-   * From rows of which one more was read than the page holds: that there is one says that more follows.
+   * From rows of which one more was read than the page holds: that there is one says that more follows. A
+   * page ends early when its JSON would be longer than {@link MAX_PAGE_BYTES}, which no list of names is.
    * @param key - what the list is ordered by
    */
   static from<R, T>(
@@ -28,10 +35,20 @@ export class Listed<T> {
     key: (row: R) => number,
     view: (row: R) => T,
   ): Listed<T> {
-    const shown = rows.slice(0, perPage);
-    const last = shown.at(-1);
-    const more = rows.length > perPage && last !== undefined;
-    return new Listed(shown.map(view), more ? { kind, after: key(last) } : null);
+    const items: T[] = [];
+    const texts: string[] = [];
+    let bytes = 0;
+    for (const row of rows.slice(0, perPage)) {
+      const item = view(row);
+      const text = JSON.stringify(item);
+      bytes += Buffer.byteLength(text);
+      if (bytes > MAX_PAGE_BYTES && items.length > 0) break;
+      items.push(item);
+      texts.push(text);
+    }
+    const last = rows[items.length - 1];
+    const more = rows.length > items.length && last !== undefined;
+    return new Listed(items, `[${texts.join(',')}]`, more ? { kind, after: key(last) } : null);
   }
 }
 
@@ -62,7 +79,8 @@ export class ListedInterceptor implements NestInterceptor {
         }
         if (asked.searchParams.has('after')) links.push(link('first', null));
         if (links.length > 0) reply.header('link', links.join(', '));
-        return value.items;
+        reply.header('content-type', 'application/json; charset=utf-8');
+        return value.text;
       }),
     );
   }

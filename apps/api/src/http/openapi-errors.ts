@@ -93,15 +93,11 @@ export function errorAnswers(route: DeclaredRoute, operation: Operation): Record
   const hasPath = (operation.parameters ?? []).some(
     (parameter) => 'in' in parameter && parameter.in === 'path',
   );
-  const hasQuery = (operation.parameters ?? []).some(
-    (parameter) => 'in' in parameter && parameter.in === 'query',
-  );
   if (route.access.for !== 'public')
-    for (const status of [401, 403, 429, 503] as const) statuses.add(status);
+    for (const status of [401, 403, 422, 429, 503] as const) statuses.add(status);
   // Pages look up what their link names.
   if (route.media === 'text/html') statuses.add(503);
   if (hasPath) statuses.add(404);
-  if (operation.requestBody !== undefined || hasQuery) statuses.add(422);
   // A body is read, and may be refused, even where none is wanted.
   if (route.method !== 'GET') statuses.add(413).add(415);
   if (route.heedsIfMatch) statuses.add(412);

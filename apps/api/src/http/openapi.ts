@@ -11,7 +11,7 @@ export const OPENAPI_PATH = 'openapi.json';
 
 const DESCRIPTION = [
   'Repositories with threads of comments, people who watch them, and hooks that hear of them. Where GitHub has the same thing, path and shape are GitHub’s, so that its clients work with another base URL.',
-  'Bodies are JSON in UTF-8, at most 1 MiB; so are answers, whatever `Accept` asks for. Unknown fields of a body or a query are refused by name; fields of GitHub that mean nothing here are accepted and do nothing. Lists hold 30 items, or `per_page` up to 100, and the `Link` header leads to what follows.',
+  'Bodies are JSON in UTF-8, at most 1 MiB; so are answers, whatever `Accept` asks for. Unknown fields of a body or a query are refused by name; fields of GitHub that mean nothing here are accepted and do nothing. Lists hold 30 items, or `per_page` up to 100, fewer when they would be longer than 1 MiB, and the `Link` header leads to what follows.',
   'Every error has a stable `code`, a sentence for people, and for a 422 the fields that are at fault. A path that exists answers 405 to a method that it does not take, and names those that it does in `Allow`; HEAD works where GET does. What one may not see answers as what does not exist: 404.',
 ].join('\n\n');
 

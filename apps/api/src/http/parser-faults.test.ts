@@ -69,6 +69,39 @@ describe('bytes that are no request are answered in the shape of every error, an
       'bad_request',
     ],
     [
+      'a coding beside chunks',
+      `POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n`,
+      400,
+      'bad_transfer_encoding',
+    ],
+    [
+      'chunks twice',
+      `POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n`,
+      400,
+      'bad_request',
+    ],
+    [
+      'another coding than chunks',
+      `POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: xchunked\r\n\r\n0\r\n\r\n`,
+      400,
+      'bad_transfer_encoding',
+    ],
+    [
+      'chunks in HTTP/1.0',
+      `POST / HTTP/1.0\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n`,
+      400,
+      'bad_transfer_encoding',
+    ],
+    ['a URL with a bad host', 'GET http://[/api/user HTTP/1.1\r\nhost: a\r\n\r\n', 400, 'bad_host'],
+    [
+      'a URL with a bad port',
+      'GET http://a:99999999/api/user HTTP/1.1\r\nhost: a\r\n\r\n',
+      400,
+      'bad_host',
+    ],
+    ['a URL without a host', 'GET http:///api/user HTTP/1.1\r\nhost: a\r\n\r\n', 400, 'bad_host'],
+    ['a tunnel', 'CONNECT a.example:443 HTTP/1.1\r\nhost: a\r\n\r\n', 405, 'method_not_allowed'],
+    [
       'a long path',
       `GET /${'a'.repeat(20_000)} HTTP/1.1\r\nhost: a\r\n\r\n`,
       431,
@@ -87,6 +120,21 @@ describe('bytes that are no request are answered in the shape of every error, an
     expect(head).toMatch(/connection: close/iu);
     expect(JSON.parse(body)).toEqual({ message: expect.stringMatching(/\.$/u), code });
     expect(text).not.toMatch(/HPE_|Parse Error|node|at \//u);
+  });
+
+  test('a 405 to CONNECT says what is possible', async () => {
+    const text = await exchange('CONNECT a.example:443 HTTP/1.1\r\nhost: a\r\n\r\n');
+    expect(text).toMatch(/^allow: GET, HEAD, POST/imu);
+  });
+
+  test('what comes behind a request that may end elsewhere is not served', async () => {
+    const body = '{"name":"smuggled"}';
+    const behind = `${post(`content-type: application/json\r\ncontent-length: ${body.length}\r\n`)}${body}`;
+    const text = await exchange(
+      `${post('content-type: application/json\r\ntransfer-encoding: gzip, chunked\r\n')}0\r\n\r\n${behind}`,
+    );
+    expect(text.match(/HTTP\/1\.1 \d+/gu)).toEqual(['HTTP/1.1 400']);
+    expect((await ada.ask('GET', '/repos/ada/smuggled')).status).toBe(404);
   });
 
   test('an expectation that is not known is a 417', async () => {

@@ -1,18 +1,18 @@
 import { maxHeaderSize, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 
-import type { FastifyInstance, RawServerDefault } from 'fastify';
+import type { RawServerDefault } from 'fastify';
 import type { Logger } from 'pino';
 
 import type { MetricsService } from '../status/metrics.service.js';
-import { badRequest } from './api-error.js';
-import { sendError } from './error-filter.js';
 
 type ConnectionFault = Error & { code?: string };
 interface Refusal {
-  status: 400 | 408 | 431 | 413;
+  status: 400 | 405 | 408 | 431 | 413;
   code: string;
   message: string;
+  headers?: Readonly<Record<string, string>>;
 }
 
 const BAD_REQUEST: Refusal = {
@@ -50,6 +50,12 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
     message: 'The content-length is wrong, or contradicts the transfer-encoding.',
   },
 };
+const NO_TUNNEL: Refusal = {
+  status: 405,
+  code: 'method_not_allowed',
+  message: 'CONNECT is not possible here: this is no proxy.',
+  headers: { allow: 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS' },
+};
 
 /**
  * Answers what Node's parser refuses, in the shape of every error, and closes the connection. Such
@@ -70,15 +76,12 @@ export function parserFaultHandler(logger: Logger, metrics: () => MetricsService
   };
 }
 
-/** Refuses HTTP/1.1 without `Host` (RFC 9112, 3.2), which Node would refuse without a word. */
-export function demandHost(server: FastifyInstance): void {
-  server.addHook('onRequest', (request, reply, done) => {
-    if (request.headers.host !== undefined || request.raw.httpVersion !== '1.1') {
-      done();
-      return;
-    }
-    reply.header('connection', 'close');
-    sendError(reply, badRequest('missing_host', 'The header "host" is missing.'));
+/** Refuses CONNECT: this is no proxy. Without a listener Node would close the connection without a word. */
+export function refuseTunnels(server: RawServerDefault, metrics: () => MetricsService): void {
+  server.on('connect', (_request, socket: Duplex) => {
+    socket.on('error', () => socket.destroy());
+    metrics().countRefusal(NO_TUNNEL.status);
+    socket.end(answerText(NO_TUNNEL), () => socket.destroy());
   });
 }
 
@@ -99,10 +102,11 @@ const ANSWER_HEADERS = {
   'x-content-type-options': 'nosniff',
 } as const;
 
-function answerText({ status, code, message }: Refusal): string {
+function answerText({ status, code, message, headers = {} }: Refusal): string {
   const body = JSON.stringify({ message, code });
   const lines = Object.entries({
     ...ANSWER_HEADERS,
+    ...headers,
     'content-length': Buffer.byteLength(body),
     connection: 'close',
   }).map(([name, value]) => `${name}: ${value}`);

@@ -10,7 +10,6 @@ import {
   type TestApiOptions,
 } from '../../../../test/support/test-api.js';
 import { AccountsService } from '../accounts/accounts.service.js';
-import { networkOf } from './rate-limits.js';
 
 let api: TestApi;
 let lookUps = 0;
@@ -55,7 +54,7 @@ async function send(path: string, headers: Record<string, string> = {}) {
 const limitOf = ({ headers }: { headers: Headers }) =>
   ['limit', 'remaining', 'used', 'resource'].map((name) => headers.get(`x-ratelimit-${name}`));
 
-describe('by token', () => {
+describe('by account', () => {
   test('each request is counted in GitHub’s headers; too many are a 429 that costs no statement', async () => {
     await start({ GHOST_RATE_LIMIT: '2' });
     const ada = await api.addPerson('ada');
@@ -74,10 +73,10 @@ describe('by token', () => {
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(3590);
     expect(refused.body).toEqual({
       code: 'rate_limited',
-      message: expect.stringMatching(/2 requests an hour by one token.*Try again in \d+ s/u),
+      message: expect.stringMatching(/2 requests an hour by one account.*Try again in \d+ s/u),
     });
     expect(lookUps).toBe(before);
-    // Whoever has another token is not touched.
+    // Whoever has another account is not touched.
     expect((await bob.ask('GET', '/user')).status).toBe(200);
     // It may be asked a thousand times: the log at its usual level does not grow.
     expect(lines.filter(({ status }) => status === 429)).toEqual([]);
@@ -98,6 +97,51 @@ describe('by token', () => {
     await ada.ask('GET', '/user');
     const answers = await Promise.all(Array.from({ length: 20 }, () => ada.ask('GET', '/user')));
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(4);
+  });
+
+  test('an account that makes itself more tokens has no more requests', async () => {
+    await start({ GHOST_RATE_LIMIT: '4' });
+    const ada = await api.addPerson('ada');
+    const made = await ada.ask('POST', '/user/tokens', {
+      label: 'more',
+      scopes: ['repo', 'admin'],
+    });
+    const spare = await ada.ask('POST', '/user/tokens', { label: 'spare', scopes: ['repo'] });
+    const ask = (token: string) => send('/api/user', { authorization: `Bearer ${token}` });
+    expect(limitOf(await ask(made.body.token))).toEqual(['4', '1', '3', 'core']);
+    expect(limitOf(await ada.ask('GET', '/user'))).toEqual(['4', '0', '4', 'core']);
+    let before = lookUps;
+    expect((await ask(made.body.token)).status).toBe(429);
+    expect(lookUps).toBe(before);
+    // One that was never used is looked up once, to know whose it is.
+    expect((await ask(spare.body.token)).status).toBe(429);
+    before = lookUps;
+    expect((await ask(spare.body.token)).status).toBe(429);
+    expect(lookUps).toBe(before);
+  });
+
+  test('what the parser refuses is counted like every request', async () => {
+    await start({ GHOST_RATE_LIMIT: '4', GHOST_RATE_LIMIT_ANONYMOUS: '2' });
+    const ada = await api.addPerson('ada');
+    const post = (body: string, headers: Record<string, string>) =>
+      fetch(`${api.url}/api/user/repos`, { method: 'POST', body, headers });
+    const authorization = `Bearer ${ada.token}`;
+    const json = { authorization, 'content-type': 'application/json' };
+    const statuses: number[] = [];
+    for (const [body, headers] of [
+      ['{', json],
+      ['a', { authorization, 'content-type': 'text/plain' }],
+      [`"${'a'.repeat(1_100_000)}"`, json],
+      ['{"a":1}', json],
+      ['{', json],
+    ] as const) {
+      statuses.push((await post(body, headers)).status);
+    }
+    expect(statuses).toEqual([400, 415, 413, 422, 429]);
+    const anonymous = { 'content-type': 'application/json' };
+    const refused: number[] = [];
+    for (let n = 0; n < 3; n += 1) refused.push((await post('{', anonymous)).status);
+    expect(refused).toEqual([401, 401, 429]);
   });
 
   test('0 is no limit, without headers', async () => {
@@ -153,14 +197,31 @@ describe('by address', () => {
     ]);
   });
 
-  test('a token that was good and is revoked can be tried no more often than it could be used', async () => {
+  test('a token that was good stays known while it is used, whatever its neighbours guess', async () => {
+    await start({ GHOST_RATE_LIMIT: '5', GHOST_RATE_LIMIT_ANONYMOUS: '1' });
+    const ada = await api.addPerson('ada');
+    const began = Date.now();
+    const statuses: number[] = [];
+    // Longer than the hour of its count, which begins anew.
+    for (let minute = 0; minute <= 150; minute += 30) {
+      vi.useFakeTimers({ toFake: ['Date'], now: began + minute * 60_000 });
+      statuses.push((await ada.ask('GET', '/user')).status);
+      for (const token of ['a', 'b']) await send('/api/user', { authorization: `Bearer ${token}` });
+    }
+    expect(statuses).toEqual([200, 200, 200, 200, 200, 200]);
+    vi.useFakeTimers({ toFake: ['Date'], now: began + 211 * 60_000 });
+    await send('/api/user', { authorization: 'Bearer c' });
+    expect((await ada.ask('GET', '/user')).status).toBe(429);
+  });
+
+  test('a token that was good and is revoked is tried once more, and then is any other', async () => {
     await start({ GHOST_RATE_LIMIT: '3', GHOST_RATE_LIMIT_ANONYMOUS: '1' });
     const ada = await api.addPerson('ada');
     await ada.ask('GET', '/user');
     await api.pool.query('UPDATE api_token SET revoked_at = now()');
     const statuses: number[] = [];
     for (let n = 0; n < 4; n += 1) statuses.push((await ada.ask('GET', '/user')).status);
-    expect(statuses).toEqual([401, 401, 429, 429]);
+    expect(statuses).toEqual([401, 429, 429, 429]);
   });
 });
 
@@ -192,14 +253,18 @@ describe('who the client is', () => {
     expect((await asked('y'.repeat(8000))).status).toBe(429);
   });
 
-  test.each([
-    ['192.0.2.1', '192.0.2.1'],
-    ['::ffff:192.0.2.1', '192.0.2.1'],
-    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::'],
-    ['fe80::1%eth0', 'fe80::'],
-    ['unknown', '127.0.0.1'],
-  ])('%s counts as %s', async (ip, network) => {
-    expect(networkOf({ ip, socket: { remoteAddress: '127.0.0.1' } } as never)).toBe(network);
-    await start();
+  test('addresses with ports are read as addresses; what cannot be read is told once', async () => {
+    await start({ GHOST_RATE_LIMIT_ANONYMOUS: '1', GHOST_TRUSTED_PROXIES: '127.0.0.1,10.0.0.0/8' });
+    expect((await asked('203.0.113.5:4123')).status).toBe(401);
+    expect((await asked('203.0.113.6:4123')).status).toBe(401);
+    expect((await asked('203.0.113.5:4124')).status).toBe(429);
+    expect((await asked('203.0.113.7, 10.1.2.3:80')).status).toBe(401);
+    expect((await asked('[2001:db8::1]:443')).status).toBe(401);
+    expect((await asked('2001:db8::2')).status).toBe(429);
+    const warned = () => lines.filter(({ event }) => event === 'api.forwarded_for_unreadable');
+    expect(warned()).toEqual([]);
+    await asked('unknown');
+    await asked('unknown');
+    expect(warned()).toMatchObject([{ level: 40, said: 'unknown' }]);
   });
 });

@@ -1,27 +1,27 @@
-import { isIP } from 'node:net';
-
 import type { Settings } from '@ghost/settings';
-import rateLimit, { normalizeIP, type RateLimitOptions } from '@fastify/rate-limit';
+import rateLimit, { type RateLimitOptions } from '@fastify/rate-limit';
 import { Inject, Injectable } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 
 import { SETTINGS } from '../database/tokens.js';
 import { ApiError } from './api-error.js';
+import { ClientAddresses } from './client-addresses.js';
+import { GoodTokens } from './good-tokens.js';
 
 const HOUR_MS = 3_600_000;
 /** Of each kind: the one that asked longest ago is forgotten first. 10,000 take about 2 MB. */
 const MAX_COUNTED = 10_000;
-const IPV6_NETWORK_BITS = 64;
 
 type Limiter = ReturnType<FastifyInstance['createRateLimit']>;
 type Count = Extract<Awaited<ReturnType<Limiter>>, { isAllowed: false }>;
+/** Each null: not limited. */
 interface Limiters {
-  /** By the hash of a token that was found good; null: neither limited nor needed. */
-  token: Limiter | null;
-  /** By address, without a token; null: not limited. */
+  /** By account, whichever of its tokens it uses. */
+  account: Limiter | null;
+  /** By address, without a token. */
   anonymous: Limiter | null;
-  /** By address, with a token that is not good; null: not limited. */
+  /** By address, with a token that is not good. */
   failure: Limiter | null;
 }
 
@@ -37,10 +37,12 @@ export async function prepareRateLimits(server: FastifyInstance): Promise<void> 
 @Injectable()
 export class RateLimits {
   private made: Limiters | undefined;
-  private readonly tokens = new WeakMap<FastifyRequest, { hash: string; wasGood: boolean }>();
+  private readonly goodTokens = new GoodTokens(() => Date.now());
+  private readonly accountIds = new WeakMap<FastifyRequest, number>();
 
   constructor(
     @Inject(HttpAdapterHost) private readonly host: HttpAdapterHost,
+    @Inject(ClientAddresses) private readonly addresses: ClientAddresses,
     @Inject(SETTINGS)
     private readonly settings: Pick<Settings, 'rateLimit' | 'rateLimitAnonymous'>,
   ) {}
@@ -56,43 +58,51 @@ export class RateLimits {
   }
 
   /**
-   * Before a token is looked up: refuses one whose count is full, and an address that tried too many bad
-   * ones, unless this token was good within the hour – whoever shares an address is not locked out.
+   * Before a token is looked up: refuses one whose account's count is full, and an address that tried too
+   * many bad ones, unless this token was good within the hour – whoever shares an address is not locked out.
+   * @param tokenHash - null: no token could be read
    */
   async admit(
     request: FastifyRequest,
     reply: FastifyReply,
     tokenHash: string | null,
   ): Promise<void> {
-    const { token, failure } = this.limiters;
-    if (tokenHash !== null) {
-      const asked = { hash: tokenHash, wasGood: false };
-      this.tokens.set(request, asked);
-      const count = await token?.(request, { increment: false });
-      if (count !== undefined && !count.isAllowed && count.ttl > 0) {
-        asked.wasGood = true;
-        if (count.remaining > 0) return;
-        describe(reply, count, 'core');
-        throw tooMany(count, 'requests an hour by one token');
-      }
+    const accountId = tokenHash === null ? null : this.goodTokens.accountOf(tokenHash);
+    if (accountId !== null) {
+      this.accountIds.set(request, accountId);
+      const count = await this.limiters.account?.(request, { increment: false });
+      if (count === undefined || count.isAllowed || count.ttl === 0 || count.remaining > 0) return;
+      describe(reply, count, 'core');
+      throw tooMany(count, 'requests an hour by one account');
     }
-    const count = await failure?.(request, { increment: false });
+    const count = await this.limiters.failure?.(request, { increment: false });
     if (count === undefined || count.isAllowed || count.remaining > 0) return;
     describe(reply, count, 'sign_in');
     throw tooMany(count, 'requests an hour with a bad token from one address');
   }
 
-  /** Counts a request by the token that was admitted and found good. */
-  async countToken(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    const count = await this.limiters.token?.(request);
-    if (count === undefined || count.isAllowed || this.settings.rateLimit === 0) return;
+  /** Counts a request of an account, by a token that was admitted and found good. */
+  async countAccount(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { tokenHash, accountId }: { tokenHash: string; accountId: number },
+  ): Promise<void> {
+    // One that is refused too: the next time that costs no look-up.
+    this.goodTokens.remember(tokenHash, accountId);
+    this.accountIds.set(request, accountId);
+    const count = await this.limiters.account?.(request);
+    if (count === undefined || count.isAllowed) return;
     describe(reply, count, 'core');
-    if (count.isExceeded) throw tooMany(count, 'requests an hour by one token');
+    if (count.isExceeded) throw tooMany(count, 'requests an hour by one account');
   }
 
-  /** Counts a token that was not good; one that was revoked since it was good does not get by the address's count for long. */
-  async countFailure(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    if (this.tokens.get(request)?.wasGood === true) await this.limiters.token?.(request);
+  /** Counts a token that was not good. */
+  async countFailure(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    tokenHash: string | null,
+  ): Promise<void> {
+    if (tokenHash !== null) this.goodTokens.forget(tokenHash);
     const count = await this.limiters.failure?.(request);
     if (count !== undefined && !count.isAllowed) describe(reply, count, 'sign_in');
   }
@@ -104,7 +114,6 @@ export class RateLimits {
 
   private make(): Limiters {
     const server = this.host.httpAdapter.getInstance<FastifyInstance>();
-    const { rateLimit: byToken, rateLimitAnonymous: byAddress } = this.settings;
     const limiter = (max: number, keyGenerator: (request: FastifyRequest) => string) => {
       const options: RateLimitOptions = {
         max,
@@ -112,30 +121,16 @@ export class RateLimits {
         keyGenerator,
         cache: MAX_COUNTED,
       };
-      return server.createRateLimit(options);
+      return max === 0 ? null : server.createRateLimit(options);
     };
-    const addressed = () => (byAddress === 0 ? null : limiter(byAddress, networkOf));
-    // Without a limit by token its count still tells which tokens are good.
-    const most = byToken === 0 ? Number.MAX_SAFE_INTEGER : byToken;
+    const { rateLimit: byAccount, rateLimitAnonymous: byAddress } = this.settings;
+    const addressed = () => limiter(byAddress, (request) => this.addresses.networkOf(request));
     return {
-      token:
-        byToken === 0 && byAddress === 0
-          ? null
-          : limiter(most, (request) => this.tokens.get(request)?.hash ?? ''),
+      account: limiter(byAccount, (request) => String(this.accountIds.get(request))),
       anonymous: addressed(),
       failure: addressed(),
     };
   }
-}
-
-/**
- * What one client can be expected to have: an IPv4 address, or the /64 of an IPv6 address. What a
- * trusted proxy says without it being an address is not believed.
- */
-export function networkOf(request: Pick<FastifyRequest, 'ip' | 'socket'>): string {
-  const address = isIP(request.ip) === 0 ? (request.socket.remoteAddress ?? '') : request.ip;
-  // A zone names a network of this machine and is no part of the address.
-  return normalizeIP(address.split('%', 1)[0] ?? '', IPV6_NETWORK_BITS);
 }
 
 function describe(reply: FastifyReply, count: Count, resource: 'core' | 'sign_in'): void {

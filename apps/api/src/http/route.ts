@@ -60,7 +60,7 @@ export const ROUTE = Symbol('ROUTE');
 
 /**
  * Declares a route: who may call it, and what it is in the OpenAPI document. A handler without it does
- * not start (`AccessGuard`), so nothing is open by oversight.
+ * not start (`declaredRoutes`), so nothing is open by oversight.
  */
 export function Route(options: RouteOptions): MethodDecorator {
   const { method, path = '', access, id, summary, status, answer } = options;
@@ -68,7 +68,7 @@ export function Route(options: RouteOptions): MethodDecorator {
     RequestMapping({ path, method: METHODS[method] }),
     HttpCode(status),
     SetMetadata(ROUTE, options),
-    RouteConfig({ form: options.form === true }),
+    RouteConfig({ id, form: options.form === true }),
     ApiOperation({ operationId: id, summary }),
     answer === null
       ? ApiResponse({ status, description: summary })
@@ -79,4 +79,19 @@ export function Route(options: RouteOptions): MethodDecorator {
     decorators.push(ApiSecurity(TOKEN_SECURITY, scopes));
   }
   return applyDecorators(...decorators);
+}
+
+/** The id of the declared route that a request is for. */
+export function routeIdOf({ routeOptions }: RoutedRequest): string | undefined {
+  const id: unknown = Reflect.get(routeOptions.config, 'id');
+  return typeof id === 'string' ? id : undefined;
+}
+
+/** Whether the route that a request is for takes forms. */
+export function takesForms({ routeOptions }: RoutedRequest): boolean {
+  return Reflect.get(routeOptions.config, 'form') === true;
+}
+
+interface RoutedRequest {
+  routeOptions: { config: object };
 }

@@ -29,12 +29,12 @@ export class ValidationPipe implements PipeTransform {
       throw badRequest('not_an_object', 'The body must be a JSON object.');
     }
     throw validationFailed(
-      result.issues.flatMap((issue) => fieldErrors(issue, given)).slice(0, MAX_ERRORS),
+      result.issues.flatMap((issue) => fieldErrors(issue, given, type)).slice(0, MAX_ERRORS),
     );
   }
 }
 
-function fieldErrors(issue: Issue, given: unknown): FieldError[] {
+function fieldErrors(issue: Issue, given: unknown, type: ArgumentMetadata['type']): FieldError[] {
   const path = pathOf(issue);
   const field = nameOf(path);
   const keys: unknown = Reflect.get(issue, 'keys');
@@ -42,7 +42,7 @@ function fieldErrors(issue: Issue, given: unknown): FieldError[] {
     return keys.slice(0, MAX_ERRORS).map((key) => ({
       field: nameOf([...path, String(key)]),
       code: 'unknown_field',
-      message: 'There is no such field.',
+      message: `There is no such ${type === 'query' ? 'query parameter' : 'field'}.`,
     }));
   }
   if (codeOf(issue) === 'invalid_type' && isMissing(given, path)) {

@@ -1,4 +1,5 @@
 import {
+  EVENT_SCHEMAS,
   type EventPayload,
   MAIL_REASON_HEADER,
   type MailContent,
@@ -15,7 +16,13 @@ import type { MailSender } from './mail-sender.js';
 type AddressPayload = EventPayload<'address.added'>;
 
 /** Why the mail is not sent after all; the code is in `fanout_skip`. */
-type AddressSkip = 'address_removed' | 'address_verified' | 'link_expired' | 'suppressed';
+type AddressSkip =
+  | 'address_removed'
+  | 'address_verified'
+  | 'link_expired'
+  | 'suppressed'
+  /** Written before events named the address's row and the link's end. */
+  | 'outdated_event';
 
 export type AddressEvent = FanoutEvent & { type: 'address.added'; payload: AddressPayload };
 
@@ -66,10 +73,9 @@ export async function addressPage(
   };
 }
 
-async function skipAddress(
-  tx: Transaction,
-  { account, address_id: addressId, expires_at: expiresAt }: AddressPayload,
-): Promise<AddressSkip | null> {
+async function skipAddress(tx: Transaction, payload: AddressPayload): Promise<AddressSkip | null> {
+  if (!EVENT_SCHEMAS['address.added'].safeParse(payload).success) return 'outdated_event';
+  const { account, address_id: addressId, expires_at: expiresAt } = payload;
   const { emailAddress, mailSuppression } = schema;
   const [row] = await tx
     .select({

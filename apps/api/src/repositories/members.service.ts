@@ -1,6 +1,7 @@
 import {
   type Database,
   inTransaction,
+  type Permission,
   type Pool,
   publishEvent,
   schema,
@@ -10,7 +11,7 @@ import { type AuditAction, recordAccessChange } from '@ghost/operations';
 import { type Queue, sqlOf } from '@ghost/queue';
 import type { Settings } from '@ghost/settings';
 import { Inject, Injectable } from '@nestjs/common';
-import { and, asc, eq, gt, inArray } from 'drizzle-orm';
+import { and, asc, eq, inArray, type SQL, sql } from 'drizzle-orm';
 
 import { AccountsService } from '../accounts/accounts.service.js';
 import type { Account, Person } from '../accounts/current-account.js';
@@ -35,6 +36,7 @@ import type { RepositoryPath } from './repository-path.js';
 import type { CollaboratorsQuery } from './repository-queries.js';
 import { fullName } from './repository-view.js';
 
+const WRITERS: Permission[] = ['write', 'admin'];
 const LEVELS: readonly MemberPermission[] = ['read', 'write', 'admin'];
 
 /** Who may use a repository besides its owner. */
@@ -57,15 +59,17 @@ export class MembersService {
     const { repository, owner } = await requireAccess(this.db, account, path, 'write');
     const least = permission === undefined ? 'read' : PERMISSION_OF_NAME[permission];
     const enough = LEVELS.filter((level) => includesPermission(level, least));
+    const page = { repositoryId: repository.id, after, limit: perPage + 1 };
     const members: Collaborator[] = await this.db
       .select({ ...OWNER_COLUMNS, permission: schema.member.permission })
       .from(schema.member)
       .innerJoin(schema.account, eq(schema.account.id, schema.member.accountId))
+      .innerJoin(schema.repository, eq(schema.repository.id, schema.member.repositoryId))
       .where(
         and(
           eq(schema.member.repositoryId, repository.id),
-          gt(schema.member.accountId, after),
-          inArray(schema.member.permission, enough),
+          inArray(schema.member.accountId, sql`(${membersOf(page, enough)})`),
+          inArray(permissionColumn(account), WRITERS),
         ),
       )
       .orderBy(asc(schema.member.accountId))
@@ -168,6 +172,23 @@ export class MembersService {
     };
     await publishEvent(tx, { type, repositoryId: repository.id, payload });
   }
+}
+
+/**
+ * The next members of some levels, by account id. Each level is walked by an index of its own, and only as
+ * far as the page goes, however few of a repository's members are of it.
+ */
+function membersOf(
+  { repositoryId, after, limit }: { repositoryId: number; after: number; limit: number },
+  levels: readonly MemberPermission[],
+): SQL {
+  const pages = levels.map(
+    (level) => sql`(
+      select m.account_id from ${schema.member} m
+      where m.repository_id = ${repositoryId} and m.permission = ${level} and m.account_id > ${after}
+      order by m.account_id limit ${limit})`,
+  );
+  return sql.join(pages, sql` union all `);
 }
 
 function isMember({ repositoryId, accountId }: { repositoryId: number; accountId: number }) {

@@ -108,9 +108,9 @@ export class RepositoriesService {
 }
 
 /**
- * Waits for whoever opens a thread, or writes or edits a comment, and lets nobody begin: each locks first
- * what is deleted here, in this order. A deletion that met them half-way would wait for them while they
- * wait for it.
+ * Waits for whoever opens a thread or comments, and lets nobody begin: each locks first what is deleted
+ * here, in this order. A deletion that met them half-way would wait for them while they wait for it. Whoever
+ * edits or deletes holds the repository, and so is through already (docs/decisions/0035).
  */
 async function clearOut(tx: Transaction, repositoryId: number): Promise<void> {
   const { comment, commentCounter, thread, threadCounter } = schema;

@@ -9,7 +9,7 @@ import {
 import { eq, ne, type SQL, sql } from 'drizzle-orm';
 
 import type { Account } from '../accounts/current-account.js';
-import { forbidden, notFound } from '../http/api-error.js';
+import { forbidden, notFound, unauthorized } from '../http/api-error.js';
 import type { RepositoryPath } from './repository-path.js';
 
 type Owner = { id: number; login: string; name: string };
@@ -124,25 +124,13 @@ export function includesPermission(has: Permission, needs: Permission): boolean 
 }
 
 /**
- * Waits for pages of fan-out that are open on a repository, and keeps new ones waiting until the
- * transaction ends: whoever takes a reason to send away (access, a hook, a comment) holds it while
- * cancelling. It does not stand in the way of posting, whose foreign keys lock less.
- * @throws ApiError 404 when the repository is gone
- */
-export async function lockOutFanout(tx: Transaction, repositoryId: number) {
-  const [locked] = await tx
-    .select()
-    .from(schema.repository)
-    .where(eq(schema.repository.id, repositoryId))
-    .for('no key update');
-  if (locked === undefined) throw notFound();
-  return locked;
-}
-
-/**
- * {@link requireAccess} for a change of access, or of what depends on it: locks out fan-out, then judges
- * again, so that of two who take access from each other only the first succeeds. Until the transaction
- * ends nobody's access to the repository changes.
+ * {@link requireAccess} for whoever takes a reason to send away (access, a hook, a comment), and holds this
+ * while cancelling: waits for pages of fan-out that are open on the repository, keeps new ones waiting, then
+ * judges again, so that of two who take access from each other only the first succeeds. Until the
+ * transaction ends nobody's access to the repository changes. It does not stand in the way of posting, whose
+ * foreign keys lock less. The order of locks is the same everywhere: the gate, the repository, then a hook
+ * or what is written, then lanes.
+ * @throws ApiError as requireAccess does, and 401 when the token ended meanwhile
  */
 export async function lockAccess(
   tx: Transaction,
@@ -151,6 +139,83 @@ export async function lockAccess(
   needs: Exclude<Permission, 'none'>,
 ): Promise<RepositoryAccess> {
   const seen = await requireAccess(tx, account, path, needs);
-  await lockOutFanout(tx, seen.repository.id);
-  return requireAccess(tx, account, path, needs);
+  await passGate(tx, seen.repository.id, 'alone');
+  await lockRepository(tx, seen.repository.id, 'no key update');
+  return judgeAgain(tx, account, path, needs);
+}
+
+/**
+ * {@link lockAccess} for a change that takes no reason to send away: it waits for changes of access, which
+ * wait for it, and for no page of fan-out, as that shares the repository's row as well. Not to be followed
+ * by lockAccess in the same transaction: of two who hold this, neither could go on.
+ * @throws ApiError as lockAccess does
+ */
+export async function holdAccess(
+  tx: Transaction,
+  account: Account,
+  path: RepositoryPath,
+  needs: Exclude<Permission, 'none'>,
+): Promise<RepositoryAccess> {
+  const seen = await requireAccess(tx, account, path, needs);
+  await passGate(tx, seen.repository.id, 'together');
+  await lockRepository(tx, seen.repository.id, 'share');
+  return judgeAgain(tx, account, path, needs);
+}
+
+/** @throws ApiError 404 when the repository is gone */
+async function lockRepository(
+  tx: Transaction,
+  repositoryId: number,
+  strength: 'no key update' | 'share',
+): Promise<void> {
+  const locked = await tx
+    .select({ id: schema.repository.id })
+    .from(schema.repository)
+    .where(eq(schema.repository.id, repositoryId))
+    .for(strength);
+  if (locked.length === 0) throw notFound();
+}
+
+/**
+ * A lock that is given in the order of asking. A row's is not: while one shares it others may join, and who
+ * asks for it alone waits for ever. So an admin who pinged a hook without a pause could not be removed.
+ */
+async function passGate(tx: Transaction, repositoryId: number, how: 'alone' | 'together') {
+  const key = sql`hashtextextended(${`access to ${repositoryId}`}, 0)`;
+  await tx.execute(
+    how === 'alone'
+      ? sql`SELECT pg_advisory_xact_lock(${key})`
+      : sql`SELECT pg_advisory_xact_lock_shared(${key})`,
+  );
+}
+
+/** What the account may do, and whether its token still counts, in a statement that sees what it waited for. */
+async function judgeAgain(
+  tx: Transaction,
+  account: Account,
+  path: RepositoryPath,
+  needs: Exclude<Permission, 'none'>,
+): Promise<RepositoryAccess> {
+  const [found] = await tx
+    .select({
+      repository: schema.repository,
+      owner: OWNER_COLUMNS,
+      permission: joinedPermission(account),
+      tokenIsLive: isLiveTokenOf(account),
+    })
+    .from(ONE_ROW)
+    .leftJoin(schema.account, isOwnerAt(path))
+    .leftJoin(schema.repository, isRepositoryAt(path))
+    .leftJoin(schema.member, isMembershipOf(account));
+  if (found?.tokenIsLive !== true) throw unauthorized('bad_credentials', 'Bad credentials');
+  const { repository, owner, permission } = foundAccess(found);
+  requirePermission(permission, needs);
+  return { repository, owner, permission };
+}
+
+function isLiveTokenOf({ token }: Account): SQL<boolean> {
+  const { id, revokedAt, expiresAt } = schema.apiToken;
+  // By the time of the statement: the transaction may have begun before it waited.
+  return sql<boolean>`exists (select from ${schema.apiToken} where ${id} = ${token.id}
+    and ${revokedAt} is null and (${expiresAt} is null or ${expiresAt} > statement_timestamp()))`;
 }

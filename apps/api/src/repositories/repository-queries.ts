@@ -1,5 +1,6 @@
 import * as z from 'zod';
 
+import { instant } from '../http/instant.js';
 import { pageOf } from '../http/page.js';
 
 const AFFILIATIONS = ['owner', 'collaborator', 'organization_member'] as const;
@@ -32,8 +33,8 @@ export const ownRepositoriesQuery = pageOf('repositories')
     visibility: z.enum(['all', 'public', 'private']).optional(),
     affiliation,
     type: z.enum(['all', 'owner', 'public', 'private', 'member']).optional(),
-    since: z.iso.datetime({ offset: true }).optional().describe('Changed at or after'),
-    before: z.iso.datetime({ offset: true }).optional().describe('Changed at or before'),
+    since: instant.optional().describe('Changed at or after'),
+    before: instant.optional().describe('Changed at or before'),
   })
   .refine(
     ({ type, visibility, affiliation: given }) =>

@@ -8,6 +8,7 @@ import { notFound } from '../http/api-error.js';
 import { OWNER_COLUMNS, type RepositoryAccess, requireAccess } from './repository-access.js';
 import type { RepositoryPath } from './repository-path.js';
 import type { PeopleQuery } from './repository-queries.js';
+import { isStillReadableBy } from './still-readable.js';
 import type { NewSubscription } from './subscription-schemas.js';
 
 /** A person's own choice for a repository. */
@@ -78,6 +79,7 @@ export class SubscriptionsService {
           gt(watch.accountId, after),
           // A watch outlives the loss of access, so that it is there when access comes back.
           mayReadSql(watch.accountId),
+          isStillReadableBy(account),
         ),
       )
       .orderBy(asc(watch.accountId))

@@ -7,10 +7,10 @@ import { count, isNull } from 'drizzle-orm';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
 import { DATABASE } from '../database/tokens.js';
+import { LoopDelay } from './loop-delay.js';
 
 // Fine enough to see 20 ms, coarse enough to cost an idle process nothing that can be measured.
 const LOOP_RESOLUTION_MS = 10;
-const NS_PER_SECOND = 1e9;
 const REQUEST_BUCKETS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
 export interface ServedRequest {
@@ -28,6 +28,7 @@ export class MetricsService implements OnApplicationShutdown {
   private readonly loop: IntervalHistogram = monitorEventLoopDelay({
     resolution: LOOP_RESOLUTION_MS,
   });
+  private readonly delays = new LoopDelay(this.loop, LOOP_RESOLUTION_MS, () => performance.now());
   private readonly requests = new Counter({
     name: 'ghost_api_requests_total',
     help: 'Requests answered',
@@ -53,7 +54,7 @@ export class MetricsService implements OnApplicationShutdown {
   ]);
   private readonly loopDelay = this.gauge(
     'ghost_event_loop_delay_seconds',
-    'How late timers ran since the last scrape',
+    'How late timers ran in the last one or two minutes',
     ['quantile'],
   );
   private readonly memory = this.gauge('ghost_resident_memory_bytes', 'Resident set size');
@@ -86,17 +87,9 @@ export class MetricsService implements OnApplicationShutdown {
   }
 
   private readLoop(): void {
-    const quantiles = [
-      ['0.5', this.loop.percentile(50)],
-      ['0.99', this.loop.percentile(99)],
-      ['1', this.loop.max],
-    ] as const;
-    for (const [quantile, ns] of quantiles) {
-      // The histogram holds whole intervals: what is above the resolution is delay.
-      const delay = Math.max(0, ns / NS_PER_SECOND - LOOP_RESOLUTION_MS / 1000);
-      this.loopDelay.set({ quantile }, this.loop.count === 0 ? 0 : delay);
+    for (const [quantile, seconds] of Object.entries(this.delays.read())) {
+      this.loopDelay.set({ quantile }, seconds);
     }
-    this.loop.reset();
   }
 
   private async readOutbox(): Promise<void> {

@@ -40,6 +40,16 @@ test('requests are counted by route, whatever their paths hold', async () => {
   expect(text).toMatch(/ghost_resident_memory_bytes \d{7,}/u);
 });
 
+test('a blocked event loop is seen by each who asks, whoever asked before', async () => {
+  const longest = async () =>
+    Number(/event_loop_delay_seconds\{quantile="1"\} (\S+)/u.exec(await metrics())?.[1]);
+  await longest();
+  const end = performance.now() + 200;
+  while (performance.now() < end);
+  expect(await longest()).toBeGreaterThan(0.1);
+  expect(await longest()).toBeGreaterThan(0.1);
+});
+
 test('events that wait, and those that were set aside, are counted for each consumer', async () => {
   await api.pool.query(
     `WITH event AS (

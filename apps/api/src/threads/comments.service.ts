@@ -1,7 +1,6 @@
 import {
   COMMENT_TEXT_EVENTS,
   type Database,
-  databaseErrorCode,
   inTransaction,
   type Pool,
   publishEvent,
@@ -18,9 +17,11 @@ import { DATABASE, POOL, QUEUE, SETTINGS } from '../database/tokens.js';
 import { notFound } from '../http/api-error.js';
 import type { Precondition } from '../http/entity-tag.js';
 import { Listed } from '../http/listed.js';
+import { fitsPage } from '../http/page-bytes.js';
 import type { Page } from '../http/page.js';
 import { COMMENT_DELETED } from '../outbox/is-comment-gone.js';
-import { lockOutFanout } from '../repositories/repository-access.js';
+import { isStillReadableBy } from '../repositories/still-readable.js';
+import { holdAccess, lockAccess } from '../repositories/repository-access.js';
 import {
   actorSnapshot,
   commentSnapshot,
@@ -29,7 +30,9 @@ import {
   threadSnapshot,
   withMentions,
 } from '../snapshots.js';
-import { mentionPeople } from './mention-people.js';
+import { insertComment } from './insert-comment.js';
+import { mentionPeople, takeTurnToMention } from './mention-people.js';
+import { mentionsOf } from './mentions-of.js';
 import {
   type CommentAccess,
   lockComment,
@@ -43,9 +46,6 @@ import { type CommentAnswer, commentView } from './thread-view.js';
 
 type CommentRow = typeof schema.comment.$inferSelect;
 
-/** not_null_violation, foreign_key_violation: the thread went, with its counter, since it was looked up. */
-const THREAD_GONE_STATES: ReadonlySet<string | undefined> = new Set(['23502', '23503']);
-
 @Injectable()
 export class CommentsService {
   constructor(
@@ -58,17 +58,21 @@ export class CommentsService {
   /**
    * Writes a comment and its event in one transaction; nobody else's row is touched but the thread's
    * counter, so the time does not depend on how many watch. Who comments takes part in the thread from
-   * then on, unless muted.
+   * then on, unless muted. Access and what the event tells are those after the wait for the counter.
    */
   async create(account: Account, path: ThreadPath, wanted: NewComment): Promise<CommentAnswer> {
     const access = await requireThread(this.db, account, path);
-    const repository = this.place(access);
-    const thread = threadSnapshot(repository, access.thread, access.author);
     const place = { repositoryId: access.repository.id, threadId: access.thread.id };
+    const logins = mentionsOf(wanted.body);
     return inTransaction(this.pool, async (tx) => {
-      const comment = await insertComment(tx, place.threadId, account.id, wanted.body);
+      const { comment, now } = await insertComment(tx, place.threadId, account.id, wanted.body);
+      const repository = {
+        ...repositorySnapshot(this.settings.publicUrl, access.repository, access.owner),
+        private: now.private,
+      };
+      const thread = threadSnapshot(repository, { ...access.thread, ...now.thread }, access.author);
       const shown = commentSnapshot(thread, comment, account);
-      const mentioned = await mentionPeople(tx, place, wanted.body);
+      const mentioned = await mentionPeople(tx, place, logins);
       await publishEvent(tx, {
         type: 'comment.created',
         repositoryId: place.repositoryId,
@@ -91,13 +95,9 @@ export class CommentsService {
   ): Promise<Listed<CommentAnswer>> {
     const access = await requireThread(this.db, account, path);
     const { comment } = schema;
-    const rows = await this.db
-      .select({
-        comment,
-        author: { id: schema.account.id, login: schema.account.login, name: schema.account.name },
-      })
+    const chosen = this.db
+      .select({ id: comment.id, fits: fitsPage(comment.body, asc(comment.number)).as('fits') })
       .from(comment)
-      .innerJoin(schema.account, eq(schema.account.id, comment.authorId))
       .where(
         and(
           eq(comment.threadId, access.thread.id),
@@ -105,7 +105,19 @@ export class CommentsService {
         ),
       )
       .orderBy(asc(comment.number))
-      .limit(page.per_page + 1);
+      .limit(page.per_page + 1)
+      .as('chosen');
+    const rows = await this.db
+      .select({
+        comment,
+        author: { id: schema.account.id, login: schema.account.login, name: schema.account.name },
+      })
+      .from(chosen)
+      .innerJoin(comment, eq(comment.id, chosen.id))
+      .innerJoin(schema.account, eq(schema.account.id, comment.authorId))
+      .innerJoin(schema.repository, eq(schema.repository.id, access.repository.id))
+      .where(and(sql`${chosen.fits}`, isStillReadableBy(account)))
+      .orderBy(asc(comment.number));
     return Listed.from(
       rows,
       page.per_page,
@@ -127,10 +139,14 @@ export class CommentsService {
     wanted: NewComment,
     precondition: Precondition,
   ): Promise<CommentAnswer> {
-    const access = await requireComment(this.db, account, path);
-    requireEditor(account, access);
+    const seen = await requireComment(this.db, account, path);
+    requireEditor(account, seen);
+    const logins = mentionsOf(wanted.body);
     return inTransaction(this.pool, async (tx) => {
-      const now = await lockComment(tx, path.id);
+      await holdAccess(tx, account, path, 'read');
+      await takeTurnToMention(tx, seen.thread.id, logins);
+      const access = await lockComment(tx, account, path, path.id);
+      const { comment: now } = access;
       precondition(this.view(access, now));
       if (wanted.body === now.body) return this.view(access, now);
       const [edited] = await tx
@@ -140,7 +156,7 @@ export class CommentsService {
         .returning();
       if (edited === undefined) throw new Error('The update of a locked comment returned no row');
       const place = { repositoryId: access.repository.id, threadId: now.threadId };
-      const mentioned = await mentionPeople(tx, place, wanted.body, now.body);
+      const mentioned = await mentionPeople(tx, place, logins, mentionsOf(now.body));
       await this.publish(tx, 'comment.edited', account, access, edited, mentioned);
       return this.view(access, edited);
     });
@@ -152,11 +168,11 @@ export class CommentsService {
    * later leave it out. A worker that sends it just now finds its result void.
    */
   async remove(account: Account, path: CommentPath, precondition: Precondition): Promise<void> {
-    const access = await requireComment(this.db, account, path);
-    requireEditor(account, access);
+    requireEditor(account, await requireComment(this.db, account, path));
     await inTransaction(this.pool, async (tx) => {
-      await lockOutFanout(tx, access.repository.id);
-      const now = await lockComment(tx, path.id);
+      await lockAccess(tx, account, path, 'read');
+      const access = await lockComment(tx, account, path, path.id);
+      const { comment: now } = access;
       precondition(this.view(access, now));
       await tx.delete(schema.comment).where(eq(schema.comment.id, now.id));
       const events = await tx
@@ -224,45 +240,3 @@ export class CommentsService {
 type CommentPlace = Pick<CommentAccess, 'repository' | 'owner' | 'author'> & {
   thread: { number: number };
 };
-
-/**
- * Gives the comment its number, writes it and makes its author take part: one round trip, as everybody
- * waits for it. The counter's row is locked until the commit, so numbers have no gaps and no repeats.
- * @throws ApiError 404 when the thread is gone
- */
-async function insertComment(
-  tx: Transaction,
-  threadId: number,
-  authorId: number,
-  body: string,
-): Promise<CommentRow> {
-  const counter = schema.commentCounter;
-  const counted = tx.$with('counted').as(
-    tx
-      .update(counter)
-      .set({ last: sql`${counter.last} + 1` })
-      .where(eq(counter.threadId, threadId))
-      .returning({ last: counter.last }),
-  );
-  const number = sql`(select last from counted)`;
-  const made = tx
-    .$with('made')
-    .as(tx.insert(schema.comment).values({ threadId, number, authorId, body }).returning());
-  const joined = tx
-    .$with('joined')
-    .as(
-      tx
-        .insert(schema.threadSubscription)
-        .values({ threadId, accountId: authorId, reason: 'participant' })
-        .onConflictDoNothing()
-        .returning(),
-    );
-  try {
-    const [comment] = await tx.with(counted, made, joined).select().from(made);
-    if (comment === undefined) throw new Error('The insert of a comment returned no row');
-    return comment;
-  } catch (error) {
-    if (THREAD_GONE_STATES.has(databaseErrorCode(error))) throw notFound();
-    throw error;
-  }
-}

@@ -54,12 +54,17 @@ async function deleteComment(beforeCommit: () => Promise<void> = () => Promise.r
     [place.repositoryId],
   );
   const { login = '', repo = '' } = rows[0] ?? {};
+  const tokens = await world.pool.query<{ id: string }>(
+    `INSERT INTO api_token (account_id, token_hash, label, scopes)
+     VALUES ($1, sha256(gen_random_uuid()::text::bytea), 'test', '{repo}') RETURNING id`,
+    [place.ownerId],
+  );
   const account: Account = {
     id: place.ownerId,
     login,
     name: 'Owner',
     isAdmin: false,
-    token: { id: 1, scopes: ['repo'], expiresAt: null },
+    token: { id: Number(tokens.rows[0]?.id), scopes: ['repo'], expiresAt: null },
   };
   const comments = new CommentsService(world.db, world.pool, queue, world.settings);
   const path = { owner: login, repo, id: place.commentId ?? 0 };

@@ -244,7 +244,7 @@ describe('deleting', () => {
     const flying = jobs.filter((job) => mine.has(job.id));
     expect(flying).toHaveLength(2);
     await bob.ask('DELETE', path);
-    expect(await Promise.all(flying.map((job) => queue.confirm(job)))).toEqual([false, false]);
+    expect(await Promise.all(flying.map((job) => queue.confirm(job)))).toEqual(['lost', 'lost']);
     const settled = await queue.settle(
       flying.map(({ id: job, leaseNo, lane, version }) => ({
         id: job,

@@ -1,4 +1,5 @@
-import { COMMENT_END, proseOf } from './markdown-prose.js';
+import { HtmlSpans } from './html-spans.js';
+import { proseOf } from './markdown-prose.js';
 
 /** How many people one text may mention; the rest is plain text, as on GitHub. */
 export const MAX_MENTIONS = 50;
@@ -7,13 +8,14 @@ export const MAX_MENTIONS = 50;
 const MAX_LOGIN_CHARACTERS = 39;
 const LOGIN_CHARACTER = /[A-Za-z0-9-]/u;
 const WORD_CHARACTER = /[\p{L}\p{N}_]/u;
-const URL_START = /https?:\/\//iy;
+const URL_START = /https?:\/\/|ftp:\/\/|www\./iy;
+const URL_LETTER = /[hfw]/iu;
 const URL_END = /[\s<]/u;
 
 /**
  * Whom a Markdown text mentions: `@login`, in lower case, each once and in the order of the text, at most
- * {@link MAX_MENTIONS}. Not inside a word, an address or a URL, and not in code or HTML comments. The rules
- * are those of GitHub's filter (html-pipeline, MentionFilter).
+ * {@link MAX_MENTIONS}. Not inside a word, an address or a URL, and not in code or in HTML's tags, comments and
+ * elements for code. The rules are those of GitHub's filter (html-pipeline, MentionFilter).
  * Takes time in proportion to the text, whatever it holds.
  */
 export function mentionsOf(text: string): string[] {
@@ -26,21 +28,18 @@ export function mentionsOf(text: string): string[] {
   return [...found].slice(0, MAX_MENTIONS);
 }
 
-/** Adds the mentions of a paragraph, with code spans, HTML comments and URLs passed over. */
+/** Adds the mentions of a paragraph, with code spans, HTML and URLs passed over. */
 function scanProse(text: string, found: Set<string>): void {
   const spans = new CodeSpans(text);
-  let commentsEnd = true;
+  const html = new HtmlSpans(text);
   let at = 0;
   while (at < text.length && found.size < MAX_MENTIONS) {
     const character = text[at];
     if (character === '`') at = spans.after(at);
     else if (character === '\\' && text[at + 1] === '`') at = spans.after(at + 1, 1);
     else if (character === '\\' && text[at + 1] === '\\') at += 2;
-    else if (character === '<' && commentsEnd && text.startsWith('<!--', at)) {
-      const end = text.indexOf(COMMENT_END, at);
-      commentsEnd = end !== -1;
-      at = commentsEnd ? end + COMMENT_END.length : at + 1;
-    } else if ((character === 'h' || character === 'H') && startsUrl(text, at)) {
+    else if (character === '<') at = html.after(at);
+    else if (URL_LETTER.test(character ?? '') && startsUrl(text, at)) {
       while (at < text.length && !URL_END.test(text.charAt(at))) at += 1;
     } else if (character === '@') at = readMention(text, at, found);
     else at += 1;

@@ -3,7 +3,7 @@ import { and, eq } from 'drizzle-orm';
 import { alias } from 'drizzle-orm/pg-core';
 
 import type { Account } from '../accounts/current-account.js';
-import { forbidden, notFound } from '../http/api-error.js';
+import { forbidden } from '../http/api-error.js';
 import {
   foundAccess,
   includesPermission,
@@ -112,30 +112,37 @@ export function requireEditor(
 }
 
 /**
- * The thread as it is now, locked until the transaction ends. The lock lets comments pass: their foreign
- * key locks less.
- * @throws ApiError 404 when it is gone
+ * The thread as it is now, locked until the transaction ends, for somebody who may still edit it. The lock
+ * lets comments pass: their foreign key locks less.
+ * @throws ApiError as {@link requireThread} and {@link requireEditor} do
  */
-export async function lockThread(tx: Transaction, threadId: number): Promise<ThreadRow> {
-  const [locked] = await tx
-    .select()
-    .from(schema.thread)
-    .where(eq(schema.thread.id, threadId))
-    .for('no key update');
-  if (locked === undefined) throw notFound();
-  return locked;
+export async function lockThread(
+  tx: Transaction,
+  account: Account,
+  path: ThreadPath,
+  threadId: number,
+): Promise<ThreadAccess> {
+  const { id } = schema.thread;
+  await tx.select({ id }).from(schema.thread).where(eq(id, threadId)).for('no key update');
+  return editable(account, await requireThread(tx, account, path));
 }
 
 /**
- * The comment as it is now, locked until the transaction ends.
- * @throws ApiError 404 when it is gone
+ * The comment as it is now, locked until the transaction ends, for somebody who may still edit it.
+ * @throws ApiError as {@link requireComment} and {@link requireEditor} do
  */
-export async function lockComment(tx: Transaction, commentId: number): Promise<CommentRow> {
-  const [locked] = await tx
-    .select()
-    .from(schema.comment)
-    .where(eq(schema.comment.id, commentId))
-    .for('no key update');
-  if (locked === undefined) throw notFound();
-  return locked;
+export async function lockComment(
+  tx: Transaction,
+  account: Account,
+  path: CommentPath,
+  commentId: number,
+): Promise<CommentAccess> {
+  const { id } = schema.comment;
+  await tx.select({ id }).from(schema.comment).where(eq(id, commentId)).for('no key update');
+  return editable(account, await requireComment(tx, account, path));
+}
+
+function editable<T extends ThreadAccess | CommentAccess>(account: Account, access: T): T {
+  requireEditor(account, access);
+  return access;
 }

@@ -15,10 +15,17 @@ import { DATABASE, POOL, SETTINGS } from '../database/tokens.js';
 import { notFound } from '../http/api-error.js';
 import type { Precondition } from '../http/entity-tag.js';
 import { Listed } from '../http/listed.js';
-import { type RepositoryAccess, requireAccess } from '../repositories/repository-access.js';
+import { fitsPage } from '../http/page-bytes.js';
+import {
+  holdAccess,
+  type RepositoryAccess,
+  requireAccess,
+} from '../repositories/repository-access.js';
 import type { RepositoryPath } from '../repositories/repository-path.js';
+import { isStillReadableBy } from '../repositories/still-readable.js';
 import { actorSnapshot, repositorySnapshot, threadSnapshot, withMentions } from '../snapshots.js';
-import { mentionPeople } from './mention-people.js';
+import { mentionPeople, takeTurnToMention } from './mention-people.js';
+import { mentionsOf } from './mentions-of.js';
 import { lockThread, requireEditor, requireThread, type ThreadAccess } from './thread-access.js';
 import type { NewThread, ThreadChanges, ThreadPath, ThreadsPage } from './thread-schemas.js';
 import { type ThreadAnswer, threadView } from './thread-view.js';
@@ -33,12 +40,17 @@ export class ThreadsService {
     @Inject(SETTINGS) private readonly settings: Pick<Settings, 'publicUrl'>,
   ) {}
 
-  /** Opens a thread; whoever may read the repository may. Its author takes part in it. */
+  /**
+   * Opens a thread; whoever may read the repository may. Its author takes part in it. Access and what the
+   * event tells are those after the wait for the counter.
+   */
   async open(account: Account, path: RepositoryPath, wanted: NewThread): Promise<ThreadAnswer> {
-    const access = await requireAccess(this.db, account, path, 'read');
-    const repositoryId = access.repository.id;
+    const { repository: seen } = await requireAccess(this.db, account, path, 'read');
+    const repositoryId = seen.id;
+    const logins = mentionsOf(wanted.body);
     return inTransaction(this.pool, async (tx) => {
       const number = await nextNumber(tx, repositoryId);
+      const access = await requireAccess(tx, account, path, 'read');
       const [thread] = await tx
         .insert(schema.thread)
         .values({
@@ -54,7 +66,7 @@ export class ThreadsService {
       await tx
         .insert(schema.threadSubscription)
         .values({ threadId: thread.id, accountId: account.id, reason: 'author' });
-      const mentioned = await mentionPeople(tx, { repositoryId, threadId: thread.id }, wanted.body);
+      const mentioned = await mentionPeople(tx, { repositoryId, threadId: thread.id }, logins);
       const { repository, shown } = this.snapshots({ ...access, author: account }, thread);
       await publishEvent(tx, {
         type: 'thread.opened',
@@ -84,13 +96,10 @@ export class ThreadsService {
     const { thread } = schema;
     const newestFirst = page.direction === 'desc';
     const beyond = newestFirst ? lt : gt;
-    const rows = await this.db
-      .select({
-        thread,
-        author: { id: schema.account.id, login: schema.account.login, name: schema.account.name },
-      })
+    const order = newestFirst ? desc(thread.number) : asc(thread.number);
+    const chosen = this.db
+      .select({ id: thread.id, fits: fitsPage(thread.body, order).as('fits') })
       .from(thread)
-      .innerJoin(schema.account, eq(schema.account.id, thread.authorId))
       .where(
         and(
           eq(thread.repositoryId, access.repository.id),
@@ -98,8 +107,20 @@ export class ThreadsService {
           page.after === undefined ? undefined : beyond(thread.number, page.after),
         ),
       )
-      .orderBy(newestFirst ? desc(thread.number) : asc(thread.number))
-      .limit(page.per_page + 1);
+      .orderBy(order)
+      .limit(page.per_page + 1)
+      .as('chosen');
+    const rows = await this.db
+      .select({
+        thread,
+        author: { id: schema.account.id, login: schema.account.login, name: schema.account.name },
+      })
+      .from(chosen)
+      .innerJoin(thread, eq(thread.id, chosen.id))
+      .innerJoin(schema.account, eq(schema.account.id, thread.authorId))
+      .innerJoin(schema.repository, eq(schema.repository.id, thread.repositoryId))
+      .where(and(sql`${chosen.fits}`, isStillReadableBy(account)))
+      .orderBy(order);
     return Listed.from(
       rows,
       page.per_page,
@@ -120,10 +141,14 @@ export class ThreadsService {
     wanted: ThreadChanges,
     precondition: Precondition,
   ): Promise<ThreadAnswer> {
-    const access = await requireThread(this.db, account, path);
-    requireEditor(account, access);
+    const seen = await requireThread(this.db, account, path);
+    requireEditor(account, seen);
+    const logins = mentionsOf(wanted.body ?? '');
     return inTransaction(this.pool, async (tx) => {
-      const now = await lockThread(tx, access.thread.id);
+      await holdAccess(tx, account, path, 'read');
+      await takeTurnToMention(tx, seen.thread.id, logins);
+      const access = await lockThread(tx, account, path, seen.thread.id);
+      const { thread: now } = access;
       precondition(this.view(access, now));
       const next = {
         title: wanted.title ?? now.title,
@@ -145,7 +170,7 @@ export class ThreadsService {
         .returning();
       if (edited === undefined) throw new Error('The update of a locked thread returned no row');
       const place = { repositoryId: now.repositoryId, threadId: now.id };
-      if (next.body !== now.body) await mentionPeople(tx, place, next.body, now.body);
+      if (next.body !== now.body) await mentionPeople(tx, place, logins, mentionsOf(now.body));
       if (turned) await this.publishTurn(tx, account, access, edited);
       return this.view(access, edited);
     });

@@ -1,4 +1,5 @@
-import { type AuditRow, listAudit } from '@ghost/operations';
+import { type AuditRow, findAccount, listAudit } from '@ghost/operations';
+import { sqlOfPool } from '@ghost/queue';
 import { type Command, InvalidArgumentError } from 'commander';
 
 import { type Context, withPool } from '../context.js';
@@ -16,7 +17,7 @@ const COLUMNS: readonly Column<AuditRow>[] = [
   { title: 'ACTION', cell: (row) => row.action },
   {
     title: 'BY',
-    cell: (row) => (row.tokenId === null ? row.actor : `${row.actor} (token ${row.tokenId})`),
+    cell: describeActor,
   },
   { title: 'ABOUT', cell: (row) => row.subject },
   { title: 'REPOSITORY', cell: (row) => row.repository },
@@ -43,6 +44,10 @@ export function addAuditCommands(program: Command, context: Context): void {
           ...(account === undefined ? {} : { account }),
         };
         const page = await pageOf(paging, (part) => listAudit(pool, { ...filter, ...part }));
+        // Whoever did nothing has no lines either, and a typing error would look the same.
+        if (account !== undefined && page.rows.length === 0 && paging.after === undefined) {
+          await findAccount(sqlOfPool(pool), { login: account });
+        }
         printList(context, page.rows, COLUMNS, {
           json,
           empty: 'No such changes.',
@@ -50,6 +55,12 @@ export function addAuditCommands(program: Command, context: Context): void {
         });
       }),
     );
+}
+
+/** No login has brackets: nobody can call themselves this. */
+function describeActor({ actorId, actor, tokenId }: AuditRow): string {
+  if (actorId === null) return '(command line)';
+  return tokenId === null ? actor : `${actor} (token ${tokenId})`;
 }
 
 function describeDetail(detail: Readonly<Record<string, unknown>>): string {

@@ -1,4 +1,10 @@
-import { type ExplainedDelivery, type ExplainedEvent, explainEvent } from '@ghost/operations';
+import type { Pool } from '@ghost/db';
+import {
+  type ExplainedDelivery,
+  type ExplainedEvent,
+  explainEvent,
+  findJob,
+} from '@ghost/operations';
 import type { Command } from 'commander';
 
 import { CommandError } from '../command-error.js';
@@ -11,19 +17,32 @@ export function addEventCommands(program: Command, context: Context): void {
   event
     .command('show')
     .description('tell who got an event, who did not and why, each try, and what happens next')
-    .argument('<id>', 'the event\'s id (in a webhook\'s body it is "id")')
+    .argument(
+      '<id>',
+      'the id of the event (in a webhook\'s body it is "id"), or of one of its jobs',
+    )
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  npx ghost event show 01890a5d-ac96-774b-bcce-b302099a8057')
     .action((id: string, options: { json?: boolean }) =>
       withPool(context, async (pool) => {
-        const explained = await explainEvent(pool, requireId(id, 'event'));
-        if (!explained) {
-          throw new CommandError(`There is no event ${id}. It may be older than the retention.`);
-        }
+        const explained = await findEvent(pool, requireId(id, 'event'));
         if (options.json) printJson(context, explained);
         else context.print(describeEvent(explained));
       }),
     );
+}
+
+/** The event of this id, or that a job of this id is of. */
+async function findEvent(pool: Pool, id: string): Promise<ExplainedEvent> {
+  const explained = await explainEvent(pool, id);
+  if (explained) return explained;
+  const job = await findJob(pool, id);
+  if (job && job.eventId === null) throw new CommandError(`The job ${id} is of no event.`);
+  const itsEvent = job?.eventId == null ? null : await explainEvent(pool, job.eventId);
+  if (itsEvent) return itsEvent;
+  throw new CommandError(
+    `There is no event ${id}, and no job of this id: "npx ghost jobs list" shows both.`,
+  );
 }
 
 function describeEvent(event: ExplainedEvent): string {

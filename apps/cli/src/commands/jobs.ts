@@ -3,6 +3,7 @@ import type { Pool } from '@ghost/db';
 import {
   type DeliveryRow,
   discardJob,
+  findLane,
   JOB_STATUSES,
   type JobChange,
   type JobStatus,
@@ -12,6 +13,7 @@ import {
 import { createPostgresQueue, type Queue } from '@ghost/queue';
 import { type Command, Option } from 'commander';
 
+import { CommandError } from '../command-error.js';
 import { type Context, withPool } from '../context.js';
 import { perhapsMore } from '../page.js';
 import { type Column, formatTime, printJson, printList } from '../print.js';
@@ -29,6 +31,7 @@ interface ListOptions {
 
 const COLUMNS: readonly Column<DeliveryRow>[] = [
   { title: 'JOB', cell: (job) => job.jobId },
+  { title: 'EVENT', cell: (job) => job.eventId },
   { title: 'TO', cell: (job) => job.target },
   {
     title: 'STATUS',
@@ -46,7 +49,7 @@ export function addJobCommands(program: Command, context: Context): void {
     .description('list jobs, the newest first')
     .addOption(new Option('--status <status>', 'only these').choices(JOB_STATUSES))
     .addOption(new Option('--kind <kind>', 'only these').choices(JOB_KINDS))
-    .option('--lane <lane>', 'only of this lane: hook:<id>, mail:<domain>')
+    .option('--lane <lane>', 'only of this lane: hook:<id>, mail:<domain> or mail:<domain>:bulk')
     .option('--held', 'only pending jobs whose lane is held')
     .option('--limit <n>', `at most so many, up to ${MAX_LISTED}`, readLimit, 50)
     .option('--json', 'print JSON')
@@ -56,7 +59,9 @@ export function addJobCommands(program: Command, context: Context): void {
     )
     .action(({ json, ...filter }: ListOptions) =>
       withPool(context, async (pool) => {
-        const rows = await listJobs(pool, filter);
+        const lane = filter.lane?.toLowerCase();
+        const rows = await listJobs(pool, lane === undefined ? filter : { ...filter, lane });
+        if (lane !== undefined && rows.length === 0) await requireLane(pool, lane);
         const more = perhapsMore(rows, filter.limit);
         printList(context, rows, COLUMNS, { json, empty: 'No such jobs.', more });
       }),
@@ -75,6 +80,14 @@ export function addJobCommands(program: Command, context: Context): void {
     failed: 'was not discarded',
     change: discardJob,
   });
+}
+
+/** A lane where there was never anything is more likely a typing error. */
+async function requireLane(pool: Pool, lane: string): Promise<void> {
+  if (await findLane(pool, lane)) return;
+  throw new CommandError(
+    `There is no lane "${lane}", or nothing was ever sent there: a lane is hook:<id>, mail:<domain> or mail:<domain>:bulk. See: npx ghost lanes list --all`,
+  );
 }
 
 interface Change {

@@ -68,7 +68,7 @@ function sender(port: number, more: Partial<EmailSenderOptions> & { transport?: 
   const options: EmailSenderOptions = {
     transport,
     relay,
-    confirm: async () => true,
+    confirm: async () => 'current',
     now: () => Date.now(),
     ...more,
   };
@@ -191,8 +191,15 @@ describe('a mail', () => {
 
   test('whose job is no longer current is not handed over', async () => {
     const relay = await catcher();
-    const { outcome } = await sender(relay.port, { confirm: async () => false }).send();
+    const { outcome } = await sender(relay.port, { confirm: async () => 'lost' }).send();
     expect(outcome).toEqual({ verdict: 'released', reason: 'no_longer_current' });
+    expect(relay.mails()).toHaveLength(0);
+  });
+
+  test('whose address is no longer its reader’s is cancelled, and not handed over', async () => {
+    const relay = await catcher();
+    const { outcome } = await sender(relay.port, { confirm: async () => 'address_removed' }).send();
+    expect(outcome).toEqual({ verdict: 'cancelled', reason: 'address_removed' });
     expect(relay.mails()).toHaveLength(0);
   });
 });
@@ -214,7 +221,7 @@ describe('whether a job is current', () => {
     const { send } = sender(relay.port, {
       confirm: async () => {
         confirms.push([...asked]);
-        return current;
+        return current ? 'current' : 'lost';
       },
     });
     const sending = send();
@@ -241,7 +248,7 @@ describe('whether a job is current', () => {
     const { outcome } = await sender(relay.port, {
       confirm: async () => {
         confirms += 1;
-        return current;
+        return current ? 'current' : 'lost';
       },
     }).send();
     expect(outcome).toEqual({ verdict: 'released', reason: 'no_longer_current' });
@@ -255,7 +262,7 @@ describe('whether a job is current', () => {
       return polite(verb);
     });
     let current = true;
-    const { send } = sender(relay.port, { confirm: async () => current });
+    const { send } = sender(relay.port, { confirm: async () => (current ? 'current' : 'lost') });
     expect((await send()).outcome.verdict).toBe('delivered');
     current = false;
     expect((await send()).outcome.verdict).toBe('released');
@@ -281,15 +288,15 @@ describe('whether a job is current', () => {
       asked.push(verb);
       return polite(verb);
     });
-    let tell = (_current: boolean): void => undefined;
+    let tell = (_current: 'current'): void => undefined;
     const confirm = () =>
-      new Promise<boolean>((resolve) => {
+      new Promise<'current'>((resolve) => {
         tell = resolve;
       });
     const times = { toTheDotMs: 200, afterTheDotMs: 200 };
     const { outcome } = await sender(relay.port, { confirm, times }).send();
     expect(outcome).toEqual({ verdict: 'released', reason: 'not_confirmed' });
-    tell(true);
+    tell('current');
     await waitUntil(() => relay.open() === 0, { what: 'the end of the socket' });
     expect(asked).not.toContain('MAIL');
   });

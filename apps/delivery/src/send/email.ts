@@ -66,6 +66,9 @@ function sentFrom(
   if (result.kind === 'stopped') {
     return { outcome: { verdict: 'released', reason: result.reason } };
   }
+  if (result.kind === 'cancelled') {
+    return { outcome: { verdict: 'cancelled', reason: result.reason } };
+  }
   if (result.kind === 'accepted') {
     relay.works();
     const reply = cut(result.response);

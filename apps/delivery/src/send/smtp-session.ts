@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 
 import type { EmailMessage } from '@ghost/contract';
+import type { Confirmation, MailFault } from '@ghost/queue';
 import type { SendMailOptions, Transporter } from 'nodemailer';
 
 import type { SmtpFault, SmtpStage } from '../rules/classify-smtp-reply.js';
@@ -29,15 +30,17 @@ export type SmtpResult =
       untouched: boolean;
     }
   /** Broken off by us before the final dot, or no longer current: the relay has no mail. */
-  | { kind: 'stopped'; reason: string };
+  | { kind: 'stopped'; reason: string }
+  /** The reason to send it is gone: the relay has no mail. */
+  | { kind: 'cancelled'; reason: MailFault };
 
 /** How far a mail came; nodemailer tells of a lost connection, not of when. */
 interface Progress {
-  confirm: () => Promise<boolean>;
+  confirm: () => Promise<Confirmation>;
   /** Made once the connection can be used. */
   stream?: Readable;
-  /** The question right before MAIL FROM: `unknown` when it could not be answered. */
-  current?: 'asked' | 'yes' | 'no' | 'unknown';
+  /** The question right before MAIL FROM, or its answer: `unknown` when there is none. */
+  current?: 'asked' | Confirmation | 'unknown';
   /** Why it could not. */
   fault?: unknown;
 }
@@ -66,9 +69,8 @@ export function trackProgress(transport: Transporter): void {
 async function askIfCurrent(progress: Progress): Promise<boolean> {
   progress.current = 'asked';
   try {
-    const current = await progress.confirm();
-    progress.current = current ? 'yes' : 'no';
-    return current;
+    progress.current = await progress.confirm();
+    return progress.current === 'current';
   } catch (error) {
     progress.current = 'unknown';
     progress.fault = error;
@@ -79,7 +81,7 @@ async function askIfCurrent(progress: Progress): Promise<boolean> {
 export interface SmtpSession {
   transport: Transporter;
   /** Asked right before MAIL FROM, each time: whether the mail may still go. */
-  confirm: () => Promise<boolean>;
+  confirm: () => Promise<Confirmation>;
   times?: SmtpTimes;
 }
 
@@ -105,8 +107,8 @@ export async function sendOverSmtp(
     const sent: { response?: string | undefined } = await transport.sendMail(options);
     return { kind: 'accepted', response: sent.response ?? '' };
   } catch (error) {
-    if (progress.current === 'no') return { kind: 'stopped', reason: 'no_longer_current' };
-    if (progress.current === 'unknown') throw progress.fault;
+    const unsent = whyUnsent(progress);
+    if (unsent) return unsent;
     if (cut.signal.aborted) return whenCut(cut.signal, progress, stop);
     const fault = readFault(error, progress);
     if (!fault) throw error;
@@ -114,6 +116,24 @@ export async function sendOverSmtp(
   } finally {
     deadline.clear();
     stop.removeEventListener('abort', onStop);
+  }
+}
+
+/** What the question right before MAIL FROM came to, where it kept the mail back. */
+function whyUnsent({ current, fault }: Progress): SmtpResult | undefined {
+  switch (current) {
+    case 'unknown':
+      throw fault;
+    case 'lost':
+      return { kind: 'stopped', reason: 'no_longer_current' };
+    case 'address_removed':
+    case 'address_verified':
+    case 'link_expired':
+      return { kind: 'cancelled', reason: current };
+    case undefined:
+    case 'asked':
+    case 'current':
+      return undefined;
   }
 }
 
@@ -194,7 +214,7 @@ function stageOf(
   code: string | undefined,
 ): SmtpStage {
   const { stream, current } = progress;
-  if (!stream || current !== 'yes') return 'setup';
+  if (!stream || current !== 'current') return 'setup';
   if (command === 'MAIL FROM') return 'mail_from';
   if (command === 'RCPT TO') return 'rcpt_to';
   if (command === 'DATA') return code === 'EMESSAGE' ? 'message' : 'data';

@@ -32,7 +32,7 @@ interface Reply {
 
 /**
  * What a person asks of the receiver with curl: `/answer` tells it what to answer and shows what it
- * was told, `/mails` lists the caught mails and `/mails/FILE` shows one.
+ * was told, `/mails` lists the caught mails and `/mails/FILE` shows one; `/` says what it is.
  * @returns false for any other path, untouched
  */
 export function createControl(options: ControlOptions) {
@@ -59,14 +59,25 @@ async function replyTo(
   options: ControlOptions,
 ): Promise<Reply | undefined> {
   const path = request.url ?? '';
+  if (path === '/' && isRead(request)) return { status: 200, body: describeSelf(options) };
   const answer = ANSWER_PATH.exec(path);
   const mail = MAIL_PATH.exec(path);
   if (!answer && !mail) return undefined;
-  if (!OWN_HOST.test(request.headers.host ?? '')) {
-    return { status: 403, body: 'This is for the machine that it runs on alone: use 127.0.0.1.' };
+  if (!OWN_HOST.test(request.headers.host ?? '') || isOfAPage(request)) {
+    return {
+      status: 403,
+      body: 'This is for people at the machine that it runs on: use curl and 127.0.0.1.',
+    };
   }
   if (answer) return replyToAnswer(request, answer.groups?.['hook'], options);
   return replyToMail(request, mail?.groups?.['name'], options);
+}
+
+function describeSelf({ hookPaths }: ControlOptions): string {
+  return [
+    `The webhook receiver of Ghost's playground: POST to ${hookPaths.join(', ')} is verified; any other /hooks/NAME is answered unverified.`,
+    'GET or PUT /answer: what it answers. GET /mails: the mails that were caught.',
+  ].join('\n');
 }
 
 async function replyToAnswer(
@@ -126,6 +137,13 @@ async function replyToMail(
   return content === undefined
     ? { status: 404, body: `There is no such mail: ${inert(name)}. See /mails.` }
     : { status: 200, body: content };
+}
+
+/** A browser says on whose behalf it asks (Fetch, 3.1): no page may steer the receiver or read mails. */
+function isOfAPage({ headers, method }: IncomingMessage): boolean {
+  const site = headers['sec-fetch-site'];
+  const typed = site === undefined || site === 'none';
+  return !typed || (headers.origin !== undefined && method !== 'GET');
 }
 
 function isRead({ method }: IncomingMessage): boolean {

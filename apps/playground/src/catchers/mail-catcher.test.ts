@@ -69,6 +69,14 @@ describe('the mail catcher', () => {
     expect(mail.text.replaceAll('\r\n', '\n').trimEnd()).toBe(GOOD.text);
   });
 
+  test('demands of a verification mail no way to unsubscribe, as it is no list’s', async () => {
+    const headers = { 'Auto-Submitted': 'auto-generated', 'X-Ghost-Reason': 'verification' };
+    expect((await send({ headers })).problems).toEqual([]);
+    expect((await send({ headers: { ...GOOD.headers, ...headers } })).problems).toEqual([
+      'a verification mail has List-Unsubscribe',
+    ]);
+  });
+
   test('keeps the whole message as a file for its owner', async () => {
     const mail = await send();
     expect(await readFile(mail.file)).toEqual(mail.raw);

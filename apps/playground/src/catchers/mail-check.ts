@@ -1,3 +1,4 @@
+import { MAIL_REASON_HEADER } from '@ghost/contract';
 import type { AddressObject, ParsedMail } from 'mailparser';
 
 // RFC 5322, 2.1.1: a line has at most 998 characters.
@@ -41,7 +42,7 @@ export function readFacts(mail: ParsedMail): ParsedFacts {
   };
 }
 
-/** What is wrong with the headers that every mail of ours carries; empty when nothing is. */
+/** What is wrong with the headers that a mail of its kind carries; empty when nothing is. */
 export function checkMail(facts: ParsedFacts, raw: Buffer, envelopeTo: string): string[] {
   const problems: string[] = [];
   const demand = (fits: boolean, problem: string) => {
@@ -55,20 +56,28 @@ export function checkMail(facts: ParsedFacts, raw: Buffer, envelopeTo: string): 
   );
   demand(!Number.isNaN(Date.parse(facts.header('date'))), 'Date is missing or malformed');
   demand(facts.subject !== '', 'Subject is missing');
-  demand(
-    /^<https?:\/\/[^>\s]+>/u.test(facts.header('list-unsubscribe')),
-    'List-Unsubscribe has no link',
-  );
-  demand(
-    facts.header('list-unsubscribe-post') === 'List-Unsubscribe=One-Click',
-    'List-Unsubscribe-Post is not one-click',
-  );
+  problems.push(...checkUnsubscribe(facts));
   demand(
     facts.header('auto-submitted') === 'auto-generated',
     'Auto-Submitted is not auto-generated',
   );
   demand(facts.text !== '', 'it has no text');
   demand(longestLine(raw) <= MAX_LINE_BYTES, `a line is longer than ${MAX_LINE_BYTES} bytes`);
+  return problems;
+}
+
+/** A verification mail is no list's: there is nothing to unsubscribe from. */
+function checkUnsubscribe({ header }: ParsedFacts): string[] {
+  const link = header('list-unsubscribe');
+  const post = header('list-unsubscribe-post');
+  if (header(MAIL_REASON_HEADER.toLowerCase()) === 'verification') {
+    return link + post === '' ? [] : ['a verification mail has List-Unsubscribe'];
+  }
+  const problems: string[] = [];
+  if (!/^<https?:\/\/[^>\s]+>/u.test(link)) problems.push('List-Unsubscribe has no link');
+  if (post !== 'List-Unsubscribe=One-Click') {
+    problems.push('List-Unsubscribe-Post is not one-click');
+  }
   return problems;
 }
 

@@ -5,6 +5,7 @@ import { generateSecret, signWebhook } from '@ghost/signing';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 import { waitUntil } from '../../../../test/support/wait-until.js';
+import { strayLine, webhookLine } from '../announce.js';
 import { type Answers, createAnswers } from './answers.js';
 import { createControl } from './control.js';
 import type { CaughtWebhook } from './inspect-webhook.js';
@@ -16,6 +17,7 @@ const BODY = JSON.stringify({ text: '日本語 🎉 </script>' });
 
 let receiver: Receiver;
 let came: CaughtWebhook[];
+let strays: string[];
 let failing: (ordinal: number) => boolean;
 let answers: Answers;
 
@@ -37,14 +39,19 @@ function start(): Promise<Receiver> {
       hookPaths: ['/hooks/demo', '/hooks/other'],
       deadlineMs: 10_000,
     }),
-    secretOf: (path) => (path === '/hooks/demo' || path === '/hooks/other' ? SECRET : undefined),
+    secretOf: (path) =>
+      path === '/hooks/demo' || path === '/hooks/other'
+        ? { secret: SECRET, at: 'demo.json' }
+        : undefined,
     failsFirstTry: (ordinal) => failing(ordinal),
     onWebhook: (webhook) => came.push(webhook),
+    onStray: ({ path }) => strays.push(path),
   });
 }
 
 beforeEach(async () => {
   came = [];
+  strays = [];
   failing = () => false;
   answers = createAnswers();
   receiver = await start();
@@ -139,8 +146,33 @@ describe('the receiver', () => {
     expect(came.at(-1)?.problems).toEqual(['its bytes differ from an earlier try']);
   });
 
-  test('knows no other hook, and answers 413 to more than any webhook has', async () => {
-    expect(await post({ path: '/hooks/none' })).toBe(404);
+  test('takes a hook of the person’s own without verifying it, and says so', async () => {
+    expect(await post({ path: '/hooks/mine', secret: generateSecret() })).toBe(200);
+    expect(came).toMatchObject([{ problems: [], secretAt: null }]);
+    expect(came.map(webhookLine).join()).toMatch(/not verified: unknown secret +answered 200$/u);
+  });
+
+  test('tells which secret a webhook has to be signed with', async () => {
+    await post({ secret: generateSecret() });
+    expect(came.map(webhookLine).join()).toContain('expected is the secret demo.json');
+  });
+
+  test('reports what was posted where no hook is', async () => {
+    for (const path of ['/mine', '/hooks/', '/hooks/demo/x'])
+      expect(await post({ path })).toBe(404);
+    expect(strays).toEqual(['/mine', '/hooks/', '/hooks/demo/x']);
+    const line = strayLine({ path: '/mi\u001Bne', at: new Date() });
+    expect(line).toMatch(/unknown path \/mi\S+ answered 404: known are \/hooks\/all-events/u);
+    expect(line).not.toContain('\u001B');
+  });
+
+  test('says in two lines what it is', async () => {
+    const lines = (await (await fetch(receiver.url)).text()).trimEnd().split('\n');
+    expect(lines).toHaveLength(2);
+    expect(lines[0]).toContain('/hooks/demo, /hooks/other');
+  });
+
+  test('answers 413 to more than any webhook has', async () => {
     expect(await post({ sentBody: 'a'.repeat(3 * 1024 * 1024) }).catch(() => 413)).toBe(413);
     expect(came).toEqual([]);
   });
@@ -203,16 +235,23 @@ describe('told what to answer', () => {
     expect(deleted.headers.get('allow')).toBe('GET, HEAD, PUT');
   });
 
-  test('a page that reaches it by a name of its own is refused', async () => {
+  test.each([
+    ['by a name of its own', { host: 'evil.example' }],
+    ['as another site', { 'sec-fetch-site': 'cross-site' }],
+    ['from another port of this machine', { 'sec-fetch-site': 'same-site' }],
+    ['with an old browser', { origin: 'https://evil.example' }],
+  ])('a page that reaches it %s is refused', async (_how, headers) => {
+    const options = { method: 'PUT', headers: { ...headers, 'content-length': '3' } };
     const status = await new Promise((resolve, reject) => {
-      request(`${receiver.url}/answer`, { headers: { host: 'evil.example' } }, (response) => {
+      request(`${receiver.url}/answer`, options, (response) => {
         response.resume();
         resolve(response.statusCode);
       })
         .on('error', reject)
-        .end();
+        .end('410');
     });
     expect(status).toBe(403);
+    expect(await post()).toBe(200);
   });
 
   test.each(['hang', 'slow'])(

@@ -3,18 +3,20 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 
 import { LOOPBACK } from '../embedded/ports.js';
 import { type Answer, type Answers, REDIRECT_PATH, SLOW_MS } from './answers.js';
-import { type CaughtWebhook, inspectWebhook } from './inspect-webhook.js';
+import { type CaughtWebhook, inspectWebhook, type KnownSecret } from './inspect-webhook.js';
 import { readBody } from './read-body.js';
 
 // A comment of 65,536 emoji is 384 KB of escaped JSON; what it is about adds some.
 const MAX_BODY_BYTES = 2 * 1024 * 1024;
 /** Bodies are compared over attempts; a playground that runs for days must not keep all. */
 const MAX_REMEMBERED = 5000;
+/** Where hooks are; any name is one. */
+const HOOK_PATH = /^\/hooks\/[^/?#]+$/u;
 
 export interface ReceiverOptions {
   port: number;
-  /** The secret of the hook with this path; undefined: no such hook. */
-  secretOf: (path: string) => string | undefined;
+  /** The secret of the hook with this path; undefined: a hook of the person's own. */
+  secretOf: (path: string) => KnownSecret | undefined;
   /** Whether the first try of the n-th delivery (from 1) is answered 500. */
   failsFirstTry: (ordinal: number) => boolean;
   /** What it was told to answer instead. */
@@ -22,6 +24,13 @@ export interface ReceiverOptions {
   /** Serves what is not for a hook; false: neither is it for this. */
   serve: (request: IncomingMessage, response: ServerResponse) => Promise<boolean>;
   onWebhook: (webhook: CaughtWebhook) => void;
+  onStray: (stray: StrayRequest) => void;
+}
+
+/** What was posted where no hook is. */
+export interface StrayRequest {
+  path: string;
+  at: Date;
 }
 
 export interface Receiver {
@@ -33,7 +42,7 @@ export interface Receiver {
 
 /**
  * A webhook endpoint as a customer would write one: reads the bytes, verifies both signature
- * schemes, then answers. Some first tries fail on purpose, and it can be told to answer otherwise.
+ * schemes, then answers; a hook whose secret it does not know is answered unverified. Some first tries fail on purpose, and it can be told to answer otherwise.
  */
 export async function startReceiver(options: ReceiverOptions): Promise<Receiver> {
   const take = createTaker(options);
@@ -67,13 +76,14 @@ function createTaker(options: ReceiverOptions) {
   return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const path = request.url ?? '';
     const bytes = await readBody(request, MAX_BODY_BYTES);
-    const secret = options.secretOf(path);
-    if (bytes === undefined || secret === undefined || request.method !== 'POST') {
+    const posted = request.method === 'POST';
+    if (bytes === undefined || !posted || !HOOK_PATH.test(path)) {
       const status = bytes === undefined ? 413 : 404;
+      if (posted && status === 404) options.onStray({ path, at: new Date() });
       response.writeHead(status, { connection: 'close' }).end();
       return;
     }
-    const webhook = inspectWebhook(request, bytes, secret);
+    const webhook = inspectWebhook(request, bytes, options.secretOf(path));
     const before = seen.get(webhook.deliveryId);
     if (before !== undefined && before !== webhook.body) {
       webhook.problems.push('its bytes differ from an earlier try');

@@ -1,10 +1,12 @@
 import type { CaughtMail } from './mail-catcher.js';
+import type { StrayRequest } from './receiver.js';
 import type { CaughtWebhook } from './inspect-webhook.js';
 
 /** Hears of everything that left the system. */
 export interface Observer {
   onMail(mail: CaughtMail): void;
   onWebhook(webhook: CaughtWebhook): void;
+  onStray(stray: StrayRequest): void;
 }
 
 /** Keeps what came, by job. */
@@ -29,6 +31,7 @@ export function createWitness(): Witness {
       count.webhooks += 1;
       append(webhooks, webhook.deliveryId, webhook);
     },
+    onStray: () => undefined,
     mailsOf: (jobId) => mails.get(jobId) ?? [],
     webhooksOf: (jobId) => webhooks.get(jobId) ?? [],
   };

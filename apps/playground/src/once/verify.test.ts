@@ -109,6 +109,7 @@ const caughtWebhook = (change: Partial<CaughtWebhook> = {}): CaughtWebhook => ({
   attempt: '1',
   redelivery: false,
   body: BODY,
+  secretAt: 'here',
   signatures: { standard: 'ok', ghost: 'ok' },
   problems: [],
   answered: 200,

@@ -1,15 +1,19 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 import type { LineLog } from './line-log.js';
+import { READY_SIGNATURE_ENV, READY_SIGNATURE_HEADER } from '../sign-readiness-names.js';
 
 const READY_WITHIN_MS = 60_000;
 const READY_POLL_MS = 50;
 const READY_ANSWER_MS = 2000;
 /** After the grace period that a child was told, before it is killed. */
 const KILL_AFTER_GRACE_MS = 5000;
-const END_WITH_PARENT = new URL('../../dist/end-with-parent.js', import.meta.url).href;
+const PRELOADED = ['end-with-parent', 'sign-readiness'].map(
+  (name) => `--import=${new URL(`../../dist/${name}.js`, import.meta.url).href}`,
+);
 
 export interface ChildEnd {
   code: number | null;
@@ -33,6 +37,8 @@ export interface ChildOptions {
 export interface Child {
   readonly name: string;
   readonly pid: number;
+  /** What its answer about readiness is signed with: another program may answer on its port. */
+  readonly signature: string;
   readonly ended: Promise<ChildEnd>;
   /** SIGTERM, once, and SIGKILL when its grace is over. Resolves when it is gone. */
   stop(): Promise<void>;
@@ -64,10 +70,15 @@ export function describeEnd(end: ChildEnd): string {
  */
 export function launchChild(options: Omit<ChildOptions, 'readyUrl' | 'signal'>): Child {
   const { name, entry, env, log, graceMs } = options;
+  const signature = randomUUID();
   const child = spawn(
     process.execPath,
-    ['--enable-source-maps', `--import=${END_WITH_PARENT}`, fileURLToPath(entry)],
-    { env: { ...env }, stdio: ['pipe', log.descriptor, log.descriptor], detached: true },
+    ['--enable-source-maps', ...PRELOADED, fileURLToPath(entry)],
+    {
+      env: { ...env, [READY_SIGNATURE_ENV]: signature },
+      stdio: ['pipe', log.descriptor, log.descriptor],
+      detached: true,
+    },
   );
   // The pipe is held open and never written to; it breaks when the child ends first.
   child.stdin?.on('error', () => undefined);
@@ -87,6 +98,7 @@ export function launchChild(options: Omit<ChildOptions, 'readyUrl' | 'signal'>):
   return {
     name,
     pid: child.pid ?? 0,
+    signature,
     ended,
     stop: () => (stopping ??= stop()),
     kill: () => kill('SIGKILL'),
@@ -94,7 +106,7 @@ export function launchChild(options: Omit<ChildOptions, 'readyUrl' | 'signal'>):
 }
 
 /**
- * Waits until a child can work.
+ * Waits until a child can work; an answer of another program on its port is none.
  * @throws ChildDiedError when it ends first; what `signal` was aborted with; an Error after 60 s
  */
 export async function untilReady(
@@ -106,7 +118,7 @@ export async function untilReady(
     end = how;
   });
   const giveUpAt = performance.now() + READY_WITHIN_MS;
-  while (!(await answersOk(readyUrl))) {
+  while (!(await answersOk(readyUrl, child.signature))) {
     signal.throwIfAborted();
     if (end) throw new ChildDiedError(child.name, end, log.lastLines());
     if (performance.now() > giveUpAt) {
@@ -118,11 +130,11 @@ export async function untilReady(
   }
 }
 
-async function answersOk(url: string): Promise<boolean> {
+async function answersOk(url: string, signature: string): Promise<boolean> {
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(READY_ANSWER_MS) });
     await response.arrayBuffer();
-    return response.ok;
+    return response.ok && response.headers.get(READY_SIGNATURE_HEADER) === signature;
   } catch {
     return false;
   }

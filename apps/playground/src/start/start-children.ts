@@ -1,9 +1,10 @@
 import path from 'node:path';
 
-import type { Settings } from '@ghost/settings';
+import { EXIT, type Settings } from '@ghost/settings';
 
 import { ChildDiedError, launchChild, untilReady } from '../processes/children.js';
-import { LOOPBACK } from '../embedded/ports.js';
+import { isFree, LOOPBACK } from '../embedded/ports.js';
+import { portTaken } from './port-taken.js';
 import { childEnvironments, listenHost, reachableHost, type Wiring } from './environment.js';
 import { type LineLog, openLineLog } from '../processes/line-log.js';
 import type { StartParts } from './start-parts.js';
@@ -62,7 +63,13 @@ async function startChild(
     await child.stop();
     log.close();
   });
-  await untilReady(child, { readyUrl, log, signal: halt.signal });
+  try {
+    await untilReady(child, { readyUrl, log, signal: halt.signal });
+  } catch (error) {
+    const port = Number(new URL(readyUrl).port);
+    const died = error instanceof ChildDiedError && error.end.code === EXIT.unavailable;
+    throw died && !(await isFree(port)) ? portTaken(port, error) : error;
+  }
   void child.ended.then((end) => {
     if (stopping) return;
     halt.stop({ kind: 'failed', error: new ChildDiedError(name, end, log.lastLines()) });

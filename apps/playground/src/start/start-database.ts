@@ -8,7 +8,7 @@ import { parseKeyRing } from '@ghost/vault';
 import { ChildDiedError } from '../processes/children.js';
 import { openLineLog } from '../processes/line-log.js';
 import { PlaygroundError } from '../playground-error.js';
-import { POSTGRES_FOLDER } from '../reset.js';
+import { POSTGRES_FOLDER } from '../claim-folder.js';
 import { type PostgresPart, startPostgres } from '../postgres.js';
 import type { StartParts } from './start-parts.js';
 

@@ -14,6 +14,7 @@ export interface StartParts {
   observer: Observer;
   /** Says what is being done while it is done. */
   step: Teller['step'];
+  say: Teller['say'];
   /** Told of each child, for the end in a hurry. */
   onChild: (child: Child) => void;
 }

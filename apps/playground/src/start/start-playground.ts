@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 
 import type { Pool } from '@ghost/db';
-import { EXIT, type Settings } from '@ghost/settings';
+import type { Settings } from '@ghost/settings';
 
 import { createAnswers } from '../catchers/answers.js';
 import { createControl } from '../catchers/control.js';
@@ -12,10 +12,11 @@ import { type Receiver, startReceiver } from '../catchers/receiver.js';
 import { type ApiClient, createApiClient } from '../demo/api-client.js';
 import { type DemoData, HOOK_PATHS, hookNameOf, prepareDemo } from '../demo/demo-data.js';
 import { type DemoStateFile, openDemoState } from '../demo/demo-state.js';
-import { findFreePort, isFree, LOOPBACK } from '../embedded/ports.js';
-import { PlaygroundError } from '../playground-error.js';
+import { findFreePort, isFree } from '../embedded/ports.js';
 import { catchesMails, checkSettings } from './environment.js';
 import { readOrMakeKeys } from './key-file.js';
+import { portTaken } from './port-taken.js';
+import { resumeHeld } from './resume-held.js';
 import { startChildren } from './start-children.js';
 import { startDatabase } from './start-database.js';
 import type { StartParts } from './start-parts.js';
@@ -72,6 +73,7 @@ export async function startPlayground(parts: StartParts): Promise<Playground> {
   const demo = await parts.step("Making sure of the demo's accounts and repositories", () =>
     prepareDemo({ pool, api, file, receiverUrl: receiver.url }),
   );
+  for (const line of await resumeHeld(pool, demo)) parts.say(line);
   return {
     ...urls,
     databaseUrl,
@@ -91,10 +93,7 @@ export async function startPlayground(parts: StartParts): Promise<Playground> {
 async function takeKeys({ env, options }: StartParts): Promise<string> {
   const given = env['GHOST_SECRET_KEYS']?.trim() ?? '';
   if (given !== '') return given;
-  const own = await readOrMakeKeys(path.join(options.folder, 'keys'));
-  // The file may have been edited by hand.
-  checkSettings({ ...env, GHOST_SECRET_KEYS: own });
-  return own;
+  return readOrMakeKeys(path.join(options.folder, 'keys'));
 }
 
 /** Asked for a port, the playground takes that one or none. */
@@ -108,10 +107,7 @@ async function chooseApiPort(
     return (await isFree(PREFERRED_API_PORT)) ? PREFERRED_API_PORT : findFreePort();
   }
   if (await isFree(wanted)) return wanted;
-  throw new PlaygroundError(
-    EXIT.unavailable,
-    `Port ${wanted} on ${LOOPBACK} is taken by another program. Stop that, or choose another: npm start -- --port N`,
-  );
+  throw portTaken(wanted);
 }
 
 async function makeFolders(folder: string) {
@@ -143,10 +139,13 @@ async function startDemoReceiver(
     }),
     secretOf: (url) => {
       const name = hookNameOf(url);
-      return name === undefined ? undefined : file.state.secrets[name];
+      const secret = name === undefined ? undefined : file.state.secrets[name];
+      if (secret === undefined) return undefined;
+      return { secret, at: `"${name}" of "secrets" in ${file.file}` };
     },
     failsFirstTry: (ordinal) => ordinal % FAILS_EVERY === 0,
     onWebhook: (webhook) => observer.onWebhook(webhook),
+    onStray: (stray) => observer.onStray(stray),
   });
   stack.add('receiver', () => receiver.stop());
   file.state.receiverPort = receiver.port;

@@ -40,6 +40,8 @@ export const apiToken = pgTable(
   (table) => [
     unique('api_token_hash_unique').on(table.tokenHash),
     index('api_token_account').on(table.accountId),
+    // Counts and lists them, however many were revoked before.
+    index('api_token_live').on(table.accountId, table.id).where(sql`${table.revokedAt} is null`),
     check(
       'api_token_scopes_known',
       sql`cardinality(${table.scopes}) > 0 and ${table.scopes} <@ array['repo', 'hooks', 'admin']`,

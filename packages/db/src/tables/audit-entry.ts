@@ -25,11 +25,17 @@ export const auditEntry = pgTable(
     detail: jsonb('detail').notNull().default({}),
   },
   (table) => [
+    // By the names of then: what is gone, or called otherwise now, is found too.
     index('audit_entry_repository')
-      .on(table.repositoryId, table.id)
-      .where(sql`${table.repositoryId} is not null`),
+      .on(sql`lower(${table.repository})`, table.id)
+      .where(sql`${table.repository} is not null`),
     index('audit_entry_subject')
-      .on(table.subjectId, table.id)
-      .where(sql`${table.subjectId} is not null`),
+      .on(sql`lower(${table.subject})`, table.id)
+      .where(sql`${table.subject} is not null`),
+    index('audit_entry_actor').on(sql`lower(${table.actor})`, table.id),
+    // Counts an account's verification mails of the last hour.
+    index('audit_entry_verification_mails')
+      .on(table.subjectId, table.at)
+      .where(sql`${table.action} = 'address.verification_sent'`),
   ],
 );

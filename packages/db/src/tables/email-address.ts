@@ -1,5 +1,14 @@
 import { sql } from 'drizzle-orm';
-import { bigint, boolean, check, pgTable, text, timestamp, uniqueIndex } from 'drizzle-orm/pg-core';
+import {
+  bigint,
+  boolean,
+  check,
+  index,
+  pgTable,
+  text,
+  timestamp,
+  uniqueIndex,
+} from 'drizzle-orm/pg-core';
 
 import { account } from './account.js';
 
@@ -20,6 +29,8 @@ export const emailAddress = pgTable(
     uniqueIndex('email_address_account_unique').on(table.accountId, sql`lower(${table.address})`),
     // Fan-out finds a reader's address by it.
     uniqueIndex('email_address_one_primary').on(table.accountId).where(sql`${table.isPrimary}`),
+    // Tells whether a mail lane could ever get mail.
+    index('email_address_domain').on(sql`lower(split_part(${table.address}, '@', 2))`),
     // RFC 5321, 4.5.3.1.3: a path of 256 octets with its angle brackets.
     check(
       'email_address_length',

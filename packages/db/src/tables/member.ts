@@ -19,7 +19,10 @@ export const member = pgTable(
   },
   (table) => [
     primaryKey({ name: 'member_pkey', columns: [table.repositoryId, table.accountId] }),
-    index('member_account').on(table.accountId),
+    // Lists of a person's repositories, by id.
+    index('member_account_repository').on(table.accountId, table.repositoryId),
+    // Lists of those who may do so much, by id.
+    index('member_permission').on(table.repositoryId, table.permission, table.accountId),
     check('member_permission_known', sql`${table.permission} in ('read', 'write', 'admin')`),
   ],
 );

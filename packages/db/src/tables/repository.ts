@@ -1,9 +1,18 @@
 import { sql } from 'drizzle-orm';
-import { bigint, boolean, check, pgTable, text, timestamp, uniqueIndex } from 'drizzle-orm/pg-core';
+import {
+  bigint,
+  boolean,
+  check,
+  index,
+  pgTable,
+  text,
+  timestamp,
+  uniqueIndex,
+} from 'drizzle-orm/pg-core';
 
 import { account } from './account.js';
 
-/** A repository. Its row is the lock between fan-out (FOR SHARE) and a loss of access (FOR UPDATE). */
+/** A repository. Its row is the lock between fan-out (FOR SHARE) and a loss of access (FOR NO KEY UPDATE). */
 export const repository = pgTable(
   'repository',
   {
@@ -19,6 +28,9 @@ export const repository = pgTable(
   },
   (table) => [
     uniqueIndex('repository_owner_name_unique').on(table.ownerId, sql`lower(${table.name})`),
+    // Lists of an owner's, by id, and their counts.
+    index('repository_public').on(table.ownerId, table.id).where(sql`not ${table.private}`),
+    index('repository_private').on(table.ownerId, table.id).where(sql`${table.private}`),
     check('repository_name_form', sql`${table.name} ~ '^[A-Za-z0-9._-]{1,100}$'`),
   ],
 );

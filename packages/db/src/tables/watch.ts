@@ -19,6 +19,6 @@ export const watch = pgTable(
   // The key is the order in which fan-out pages through an audience.
   (table) => [
     primaryKey({ name: 'watch_pkey', columns: [table.repositoryId, table.accountId] }),
-    index('watch_account').on(table.accountId),
+    index('watch_account_repository').on(table.accountId, table.repositoryId),
   ],
 );

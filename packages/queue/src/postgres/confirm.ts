@@ -1,10 +1,17 @@
-import type { Lease, Sql } from '../queue.js';
+import type { Confirmation, Lease, MailFault, Sql } from '../queue.js';
+import { MAIL_FAULT, MAIL_FAULT_TABLES } from './mail-fault.js';
 
-/** Whether the job is still pending under this fence: false once it was cancelled or claimed anew. */
-export async function confirm(sql: Sql, lease: Lease): Promise<boolean> {
-  const rows = await sql.query(
-    `SELECT FROM delivery_job WHERE id = $1 AND lease_no = $2 AND status = 'pending' AND lease_until > now()`,
-    [lease.id, lease.leaseNo],
-  );
-  return rows.length === 1;
+const CONFIRM = `
+  SELECT ${MAIL_FAULT} AS fault FROM ${MAIL_FAULT_TABLES}
+  WHERE j.id = $1 AND j.lease_no = $2 AND j.status = 'pending' AND j.lease_until > now()`;
+
+/**
+ * Whether a job may be sent under this fence: `lost` once it was cancelled or claimed anew. An address is
+ * looked at here because fan-out locks no reader's: one that was removed while a page was open is cancelled
+ * by nobody else.
+ */
+export async function confirm(sql: Sql, lease: Lease): Promise<Confirmation> {
+  const [row] = await sql.query<{ fault: MailFault | null }>(CONFIRM, [lease.id, lease.leaseNo]);
+  if (row === undefined) return 'lost';
+  return row.fault ?? 'current';
 }

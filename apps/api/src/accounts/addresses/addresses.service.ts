@@ -6,7 +6,7 @@ import {
   listAddresses,
   lockAccount,
   makePrimary,
-  removeAddress,
+  removeAddresses,
   verifyAddress,
 } from '@ghost/operations';
 import { type Queue, sqlOf } from '@ghost/queue';
@@ -81,11 +81,9 @@ export class AddressesService {
   /** Removes addresses, all or none. */
   remove(account: Account, emails: readonly string[], precondition: Precondition): Promise<void> {
     return this.change(account, precondition, async (tx) => {
-      for (const [index, address] of emails.entries()) {
-        const wish = { accountId: account.id, address, actor: account };
-        const result = await asked(`emails.${index}`, () => removeAddress(tx, this.queue, wish));
-        if (result === 'absent') throw notFound();
-      }
+      const wish = { accountId: account.id, addresses: emails, actor: account };
+      const result = await asked('emails', () => removeAddresses(tx, this.queue, wish));
+      if (result === 'absent') throw notFound();
     });
   }
 

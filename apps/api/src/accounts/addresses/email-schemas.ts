@@ -1,4 +1,4 @@
-import { checkEmail, MAX_ADDRESSES } from '@ghost/operations';
+import { checkOwnEmail, MAX_ADDRESSES } from '@ghost/operations';
 import * as z from 'zod';
 
 import { pageOf } from '../../http/page.js';
@@ -10,7 +10,7 @@ const address = z
   .string()
   .max(MAX_ADDRESS, { abort: true, error: `An address has at most ${MAX_ADDRESS} characters.` })
   .superRefine((text, context) => {
-    const complaint = checkEmail(text);
+    const complaint = checkOwnEmail(text);
     if (complaint !== null) context.addIssue({ code: 'custom', message: complaint });
   });
 

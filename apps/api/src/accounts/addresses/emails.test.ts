@@ -136,6 +136,7 @@ describe('adding addresses', () => {
     ['emails', 'invalid', []],
     ['emails', 'invalid', { emails: Array.from({ length: 11 }, (_, n) => `n${n}@x.example`) }],
     ['emails.0', 'invalid', ['nobody']],
+    ['emails.0', 'invalid', ['root@localhost']],
     ['emails.0', 'invalid', { emails: [7] }],
     ['emails.0', 'invalid', { emails: ['a@x.example\r\nBcc: b@x.example'] }],
     ['emails.0', 'invalid', { emails: ['a@x.example\n'] }],

@@ -23,7 +23,7 @@ export async function spendVerificationMails(
     `SELECT ceil(extract(epoch FROM at + $3 * interval '1 second' - now()))::integer AS seconds_left
      FROM audit_entry
      WHERE subject_id = $1 AND action = 'address.verification_sent' AND at > now() - $3 * interval '1 second'
-     ORDER BY id DESC LIMIT $2`,
+     ORDER BY at DESC LIMIT $2`,
     [account.id, MAILS_AN_HOUR, WINDOW_SECONDS],
   );
   const over = rows.length + addresses.length - MAILS_AN_HOUR;

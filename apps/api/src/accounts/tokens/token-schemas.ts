@@ -1,6 +1,7 @@
 import { API_SCOPES } from '@ghost/db';
 import * as z from 'zod';
 
+import { instant } from '../../http/instant.js';
 import { pageOf } from '../../http/page.js';
 import { personLine } from '../../http/person-text.js';
 import { pathNumber } from '../../repositories/repository-path.js';
@@ -20,11 +21,7 @@ export const newToken = z
       .max(API_SCOPES.length, { abort: true, error: 'A scope is named twice.' })
       .refine((list) => new Set(list).size === list.length, 'A scope is named twice.')
       .describe('What it may be used for; no more than the token that makes it'),
-    expires_at: z.iso
-      .datetime({ offset: true, error: 'Write the time as in 2027-01-31T12:00:00Z.' })
-      .transform((text) => new Date(text))
-      .nullish()
-      .describe('When it ends; without it, it does not end by itself'),
+    expires_at: instant.nullish().describe('When it ends; without it, it does not end by itself'),
   })
   .meta({ id: 'NewToken' });
 export type NewToken = z.infer<typeof newToken>;

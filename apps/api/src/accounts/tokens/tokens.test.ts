@@ -127,6 +127,21 @@ describe('making a token', () => {
     );
   });
 
+  test('that ends about now is made, or refused by name', async () => {
+    for (let ms = 0; ms < 12; ms += 1) {
+      const end = new Date(Date.now() + ms).toISOString();
+      const { status, body } = await ann.ask('POST', '/user/tokens', {
+        ...WANTED,
+        expires_at: end,
+      });
+      if (status === 201) continue;
+      expect({ status, body }).toMatchObject({
+        status: 422,
+        body: { errors: [{ field: 'expires_at', code: 'invalid' }] },
+      });
+    }
+  });
+
   test('stops at 100 live ones', async () => {
     await testApi.pool.query(
       `INSERT INTO api_token (account_id, label, token_hash, scopes)

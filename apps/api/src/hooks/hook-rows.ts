@@ -1,0 +1,127 @@
+import { type Database, schema, type Transaction } from '@ghost/db';
+import { and, asc, eq, gt, type SQL, sql } from 'drizzle-orm';
+
+import type { Account } from '../accounts/current-account.js';
+import { notFound } from '../http/api-error.js';
+import type { Page } from '../http/page.js';
+import {
+  foundAccess,
+  isMembershipOf,
+  isOwnerAt,
+  isReadableBy,
+  isRepositoryAt,
+  joinedPermission,
+  ONE_ROW,
+  OWNER_COLUMNS,
+  REPOSITORY_ID,
+  type RepositoryAccess,
+  requirePermission,
+} from '../repositories/repository-access.js';
+import type { RepositoryPath } from '../repositories/repository-path.js';
+import type { HookPath } from './hook-schemas.js';
+import type { FoundHook } from './hook-view.js';
+import { newestAttempt } from './last-response.js';
+
+/**
+ * A page of a repository's hooks, and one more when there are more.
+ * @throws ApiError 404 when the repository is absent or may not be read, 403 for who is no admin
+ */
+export async function listHooks(
+  db: Database,
+  account: Account,
+  path: RepositoryPath,
+  page: Page,
+): Promise<FoundHook[]> {
+  return readHooks(db, account, path, gt(schema.hook.id, page.after ?? 0), page.per_page + 1);
+}
+
+/**
+ * A hook of a repository.
+ * @throws ApiError as {@link listHooks} does, and 404 for a hook that is absent or another repository's
+ */
+export async function findHook(db: Database, account: Account, path: HookPath): Promise<FoundHook> {
+  const [found] = await readHooks(db, account, path, eq(schema.hook.id, path.id), 1);
+  if (found === undefined) throw notFound();
+  return found;
+}
+
+/** One statement for what the asker may do and what they see: who is removed in between sees nothing. */
+async function readHooks(
+  db: Database,
+  account: Account,
+  path: RepositoryPath,
+  which: SQL,
+  limit: number,
+): Promise<FoundHook[]> {
+  const { repository, hook } = schema;
+  const { last, columns } = hookColumns(db);
+  const isAdmin = eq(joinedPermission(account), 'admin');
+  const rows = await db
+    .select({
+      repository,
+      owner: OWNER_COLUMNS,
+      permission: joinedPermission(account),
+      ...columns,
+    })
+    .from(ONE_ROW)
+    .leftJoin(schema.account, isOwnerAt(path))
+    .leftJoin(repository, isRepositoryAt(path))
+    .leftJoin(schema.member, isMembershipOf(account))
+    .leftJoin(hook, and(eq(hook.repositoryId, REPOSITORY_ID), isAdmin, which))
+    .leftJoinLateral(last, sql`true`)
+    .where(isReadableBy(account))
+    .orderBy(asc(hook.id))
+    .limit(limit);
+  // A repository without such a hook is one row too.
+  requirePermission(foundAccess(rows[0]).permission, 'admin');
+  return rows.flatMap((row) => {
+    const access = foundAccess(row);
+    return row.hook === null ? [] : [{ access, hook: row.hook, ...restOf(row) }];
+  });
+}
+
+/**
+ * Locks a hook against other edits; fan-out and delivery read it without waiting.
+ * @throws ApiError 404 when it is absent or another repository's
+ */
+export async function lockHook(
+  tx: Transaction,
+  access: RepositoryAccess,
+  path: HookPath,
+): Promise<FoundHook> {
+  const [locked] = await tx
+    .select({ id: schema.hook.id })
+    .from(schema.hook)
+    .where(isHook(access, path))
+    .for('no key update');
+  if (locked === undefined) throw notFound();
+  // Read after the lock: what the statement that waited for it saw may be older.
+  const { last, columns } = hookColumns(tx);
+  const [row] = await tx
+    .select(columns)
+    .from(schema.hook)
+    .leftJoinLateral(last, sql`true`)
+    .where(isHook(access, path));
+  if (row === undefined) throw notFound();
+  return { access, hook: row.hook, ...restOf(row) };
+}
+
+function isHook({ repository }: RepositoryAccess, { id }: HookPath) {
+  return and(eq(schema.hook.id, id), eq(schema.hook.repositoryId, repository.id));
+}
+
+function restOf({ last, liveSecrets }: Pick<FoundHook, 'last' | 'liveSecrets'>) {
+  return { last, liveSecrets };
+}
+
+function hookColumns(db: Database | Transaction) {
+  const last = newestAttempt(db);
+  const { outcome, reason, message, status } = last;
+  const liveSecrets = sql<string>`(select coalesce(string_agg(s.id::text, ',' order by s.id), '')
+    from ${schema.hookSecret} s where s.hook_id = ${schema.hook.id}
+      and (s.expires_at is null or s.expires_at > statement_timestamp()))`;
+  return {
+    last,
+    columns: { hook: schema.hook, liveSecrets, last: { outcome, reason, message, status } },
+  };
+}
