@@ -18,6 +18,8 @@ const SAME_SIGNAL_WITHIN_MS = 500;
 const BUILD_LOCK = path.join(root, 'node_modules/.ghost-build.lock');
 /** A lock without a pid is being written; after so long its writer must have died. */
 const UNSIGNED_AFTER_MS = 5000;
+/** No build takes so long: who holds the lock died, and its pid was given to another process. */
+const ABANDONED_AFTER_MS = 600_000;
 const LOOK_AGAIN_MS = 100;
 
 checkNode();
@@ -82,8 +84,10 @@ function lockBuild() {
 function isAbandoned() {
   try {
     const pid = Number(readFileSync(BUILD_LOCK, 'utf8'));
-    if (pid > 0) return !isAlive(pid);
-    return Date.now() - statSync(BUILD_LOCK).mtimeMs > UNSIGNED_AFTER_MS;
+    const ageMs = Date.now() - statSync(BUILD_LOCK).mtimeMs;
+    if (!(pid > 0)) return ageMs > UNSIGNED_AFTER_MS;
+    // Our own: in a container each start may get the pid of the one before.
+    return pid === process.pid || !isAlive(pid) || ageMs > ABANDONED_AFTER_MS;
   } catch {
     // It was released meanwhile: the next try tells.
     return false;

@@ -1,4 +1,5 @@
-import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { copyFile, mkdir, mkdtemp, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -14,6 +15,8 @@ const PLAYGROUND = `
   console.log('playing ' + process.pid + ' ' + process.argv.slice(2).join(','));
   if (process.argv[2] === '--end') process.exit(Number(process.argv[3]));
   setInterval(() => {}, 1000);`;
+
+const LOCK = 'node_modules/.ghost-build.lock';
 
 let project: string;
 
@@ -73,6 +76,39 @@ test('shows what the compiler says, and starts nothing', async () => {
   const started = await start();
   expect(await started.exited).toEqual({ code: 1, signal: null });
   expect(started.lines().join('\n')).toMatch(/error TS1\n+The build failed/);
+});
+
+test('is not held up by the lock of a build that died, though its pid lives on as another', async () => {
+  // As in a container, where every start has the same pid.
+  await write(
+    'scripts/again.mjs',
+    `import { writeFileSync } from 'node:fs';
+     writeFileSync('${project}/${LOCK}', String(process.pid));
+     await import('./start.mjs');`,
+  );
+  const entry = path.join(project, 'scripts/again.mjs');
+  const again = await startProcess({ name: 'start', entry, args: ['--end', '3'] });
+  expect(await again.exited).toEqual({ code: 3, signal: null });
+
+  await write(LOCK, String(process.pid));
+  const hourAgo = new Date(Date.now() - 3_600_000);
+  await utimes(path.join(project, LOCK), hourAgo, hourAgo);
+  expect(await (await start('--end', '3')).exited).toEqual({ code: 3, signal: null });
+});
+
+test('builds one after the other when several are started at once', async () => {
+  // Leaves a file behind when it meets another of its kind.
+  await write(
+    'node_modules/typescript/bin/tsc',
+    `const { closeSync, openSync, rmSync, writeFileSync } = require('node:fs');
+     try { closeSync(openSync('building', 'wx')); } catch { writeFileSync('met', ''); }
+     for (const end = Date.now() + 300; Date.now() < end; );
+     rmSync('building', { force: true });`,
+  );
+  const started = await Promise.all([1, 2, 3].map(() => start('--end', '3')));
+  for (const { exited } of started) expect(await exited).toEqual({ code: 3, signal: null });
+  expect(existsSync(path.join(project, 'met'))).toBe(false);
+  expect(started.flatMap((one) => one.lines()).join('\n')).toContain('after the build of another');
 });
 
 test('says that packages are missing, or Node is too old', async () => {

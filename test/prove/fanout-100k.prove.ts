@@ -1,14 +1,17 @@
-import { randomBytes } from 'node:crypto';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { Agent, request } from 'node:http';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { createPool, migrate, type Pool } from '@ghost/db';
-import { addAccount } from '@ghost/operations';
-import { startPostgres } from '@ghost/playground/postgres';
+import { readFile } from 'node:fs/promises';
+import { Agent } from 'node:http';
+import type { Pool } from '@ghost/db';
 
-import { type RunningProcess, startProcess } from '../support/processes.js';
+import {
+  addPerson,
+  openThreads,
+  type ProofRow,
+  startProofApi,
+  startProofDatabase,
+} from '../support/proof-world.js';
+import { median } from '../support/quantile.js';
+import { type Stops, withStops } from '../support/stops.js';
+import { timedRequest } from '../support/timed-request.js';
 import { waitUntil } from '../support/wait-until.js';
 
 export const name = 'A comment to 100,000 watchers costs its author and everybody else nothing';
@@ -31,19 +34,11 @@ const JOBS_PER_SECOND_BOUND = 3000;
 const WAL_BYTES_PER_READER_BOUND = 1024;
 const MEMORY_BOUND_MB = 50;
 
-const API = fileURLToPath(new URL('../../../../apps/api/dist/main.js', import.meta.url));
 const COMMENT = `Measured on two cores, see the table.\n\n${'| a | b |\n| --- | --- |\n'.repeat(20)}`;
-
-interface Row {
-  what: string;
-  figure: string;
-  bound: string;
-  ok: boolean;
-}
 
 interface World {
   pool: Pool;
-  api: RunningProcess;
+  api: { pid: number; url: string };
   post: Poster;
 }
 
@@ -51,21 +46,18 @@ interface World {
 type Poster = (repository: 'few' | 'many') => Promise<number>;
 
 /** Runs the whole proof on a durable server of its own, and prints what it measured. */
-export async function* run(): AsyncGenerator<Row> {
-  const stops: (() => Promise<unknown>)[] = [];
-  try {
+export function run(): AsyncGenerator<ProofRow> {
+  return withStops(async function* (stops) {
     const world = await start(stops);
     await postsToFew(world, WARM_UP_POSTS);
     yield* postingIsIndependentOfWatchers(world);
     yield* fanOutIsFastAndSmall(world);
     yield* fanOutDisturbsNobody(world);
-  } finally {
-    for (const stop of stops.reverse()) await stop();
-  }
+  });
 }
 
 /** In turns, so that whatever else the machine does hits both alike; fan-out waits meanwhile. */
-async function* postingIsIndependentOfWatchers(world: World): AsyncGenerator<Row> {
+async function* postingIsIndependentOfWatchers(world: World): AsyncGenerator<ProofRow> {
   const few: number[] = [];
   const many: number[] = [];
   await withFanOutHeld(world, async () => {
@@ -84,7 +76,7 @@ async function* postingIsIndependentOfWatchers(world: World): AsyncGenerator<Row
   );
 }
 
-async function* fanOutIsFastAndSmall(world: World): AsyncGenerator<Row> {
+async function* fanOutIsFastAndSmall(world: World): AsyncGenerator<ProofRow> {
   const few = await fanOut(world, 'few');
   const many = await fanOut(world, 'many');
   const perSecond = WATCHERS / many.seconds;
@@ -103,7 +95,7 @@ async function* fanOutIsFastAndSmall(world: World): AsyncGenerator<Row> {
   );
 }
 
-async function* fanOutDisturbsNobody(world: World): AsyncGenerator<Row> {
+async function* fanOutDisturbsNobody(world: World): AsyncGenerator<ProofRow> {
   const before = await postsToFew(world, POSTS);
   const meanwhile = await postsDuringFanOut(world);
   const after = await postsToFew(world, POSTS);
@@ -153,7 +145,7 @@ async function postsDuringFanOut({ pool, api, post }: World): Promise<Meanwhile>
     });
   }, MEMORY_EVERY_MS);
   try {
-    await loopDelayP99Ms(api);
+    await loopDelayP99Ms(api.url);
     const startedAt = performance.now();
     await post('many');
     const event = await newestEvent(pool);
@@ -164,52 +156,36 @@ async function postsDuringFanOut({ pool, api, post }: World): Promise<Meanwhile>
         throw new Error('The fan-out did not end');
     }
     const seconds = (performance.now() - startedAt) / 1000;
-    const loopDelayMs = await loopDelayP99Ms(api);
+    const loopDelayMs = await loopDelayP99Ms(api.url);
     return { posts, seconds, loopDelayMs, memoryMb: memoryPeak - memoryBefore };
   } finally {
     clearInterval(sampling);
   }
 }
 
-function row(what: string, figure: string, bound: string, ok: boolean): Row {
+function row(what: string, figure: string, bound: string, ok: boolean): ProofRow {
   return { what, figure, bound, ok };
 }
 
-async function start(stops: (() => Promise<unknown>)[]): Promise<World> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'ghost-prove-'));
-  stops.push(() => rm(folder, { recursive: true, force: true }));
-  // Durable, as in production, but for full-page images, which are not counted.
+async function start(stops: Stops): Promise<World> {
+  // Without full-page images, which are not counted.
   const settings = { full_page_writes: 'off', shared_buffers: '256MB', max_wal_size: '4GB' };
-  const postgres = await startPostgres({ dataDir: path.join(folder, 'postgres'), settings });
-  stops.push(() => postgres.stop());
-  await migrate(postgres.url);
-  const pool = createPool({
-    connectionString: postgres.url,
-    name: 'proof',
-    max: 2,
-    onError: () => undefined,
-  });
-  stops.push(() => pool.end());
-  const { token } = await addAccount(pool, { login: 'owner', email: 'owner@people.example' });
+  const { url, pool } = await startProofDatabase(stops, settings);
+  const token = await addPerson(pool, 'owner');
   await fill(pool);
-  const api = await startProcess({
-    name: 'api',
-    entry: API,
-    env: {
-      DATABASE_URL: postgres.url,
-      PORT: '0',
-      GHOST_PUBLIC_URL: 'https://ghost.example',
-      GHOST_RATE_LIMIT: '0',
-      GHOST_SECRET_KEYS: `proof:${randomBytes(32).toString('base64')}`,
-      GHOST_MAIL_FROM: 'Ghost <noreply@ghost.example>',
-    },
-    ready: /"api.started"/u,
-  });
-  stops.push(() => api.stop());
+  const api = await startProofApi(stops, url);
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-  stops.push(async () => agent.destroy());
-  const post: Poster = (repository) => postComment(urlOf(api), agent, token, repository);
-  return { pool, api, post };
+  stops.add(() => agent.destroy());
+  const post: Poster = (repository) =>
+    timedRequest({
+      method: 'POST',
+      url: `${api.url}/api/repos/owner/${repository}/threads/1/comments`,
+      agent,
+      token,
+      body: JSON.stringify({ body: COMMENT }),
+      status: 201,
+    });
+  return { pool, api: { pid: api.process.pid, url: api.url }, post };
 }
 
 /** Two repositories with a thread each, and people who watch them. */
@@ -227,12 +203,7 @@ async function fill(pool: Pool): Promise<void> {
   await pool.query(
     `INSERT INTO repository (owner_id, name) SELECT id, unnest(ARRAY['few', 'many']) FROM account WHERE login = 'owner'`,
   );
-  await pool.query('INSERT INTO thread_counter (repository_id, last) SELECT id, 1 FROM repository');
-  await pool.query(
-    `INSERT INTO thread (repository_id, number, author_id, title, body)
-     SELECT id, 1, owner_id, 'How many can follow one thread?', '' FROM repository`,
-  );
-  await pool.query('INSERT INTO comment_counter (thread_id) SELECT id FROM thread');
+  await openThreads(pool, 'How many can follow one thread?');
   await pool.query(
     `INSERT INTO watch (repository_id, account_id)
      SELECT r.id, a.id FROM repository r, account a
@@ -322,44 +293,9 @@ async function isProcessed(pool: Pool, event: string): Promise<boolean> {
   return rows.length === 1;
 }
 
-function urlOf(api: RunningProcess): string {
-  const line = api.lines().find((text) => text.includes('"api.started"')) ?? '{}';
-  return (JSON.parse(line) as { url: string }).url;
-}
-
-function postComment(
-  url: string,
-  agent: Agent,
-  token: string,
-  repository: string,
-): Promise<number> {
-  const body = JSON.stringify({ body: COMMENT });
-  const startedAt = performance.now();
-  return new Promise((resolve, reject) => {
-    const sent = request(`${url}/api/repos/owner/${repository}/threads/1/comments`, {
-      method: 'POST',
-      agent,
-      headers: {
-        authorization: `Bearer ${token}`,
-        'content-type': 'application/json',
-        'content-length': Buffer.byteLength(body),
-      },
-    });
-    sent.on('error', reject);
-    sent.on('response', (response) => {
-      response.resume();
-      response.on('end', () => {
-        if (response.statusCode === 201) resolve(performance.now() - startedAt);
-        else reject(new Error(`Posting a comment was answered ${response.statusCode}`));
-      });
-    });
-    sent.end(body);
-  });
-}
-
 /** Since the scrape before. */
-async function loopDelayP99Ms(api: RunningProcess): Promise<number> {
-  const response = await fetch(`${urlOf(api)}/metrics`);
+async function loopDelayP99Ms(apiUrl: string): Promise<number> {
+  const response = await fetch(`${apiUrl}/metrics`);
   const text = await response.text();
   const found = /ghost_event_loop_delay_seconds\{quantile="0.99"\} (\S+)/u.exec(text);
   if (!found) throw new Error('The metrics tell no event-loop delay');
@@ -369,9 +305,4 @@ async function loopDelayP99Ms(api: RunningProcess): Promise<number> {
 async function residentMb(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
   return Number(/VmRSS:\s+(\d+) kB/u.exec(status)?.[1]) / 1024;
-}
-
-function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
 }

@@ -1,10 +1,10 @@
 import { randomInt } from 'node:crypto';
-import { createPool } from '@ghost/db';
 import { addAccount } from '@ghost/operations';
 
 import { FuzzWorld } from '../support/fuzz/fuzz-world.js';
 import { sendRandomRequests } from '../support/fuzz/random-requests.js';
-import { freePort, startApi, testEnvironment } from '../support/ghost-processes.js';
+import { type ProofRow, startProofApi } from '../support/proof-world.js';
+import { withStops } from '../support/stops.js';
 import { createTestDatabase } from '../support/test-database.js';
 import { startTestServer } from '../support/test-server.js';
 
@@ -12,27 +12,19 @@ export const name = 'Random requests are answered as the document says, and none
 
 const REQUESTS = 10_000;
 
-export async function* run() {
-  const stops: (() => unknown)[] = [];
-  try {
+export function run(): AsyncGenerator<ProofRow> {
+  return withStops(async function* (stops) {
     const server = await startTestServer();
-    stops.push(() => server.stop());
+    stops.add(() => server.stop());
     const database = await createTestDatabase(server);
-    const pool = createPool({
-      connectionString: database.url,
-      name: 'proof',
-      max: 2,
-      onError: () => undefined,
-    });
-    stops.push(() => pool.end());
-    const port = await freePort();
-    const api = await startApi(port, testEnvironment(database.url));
-    stops.push(() => api.stop());
+    stops.add(() => database.drop());
+    const pool = database.pool();
+    const { url } = await startProofApi(stops, database.url);
     const world = await FuzzWorld.over({
-      url: `http://127.0.0.1:${port}`,
+      url,
       addPerson: (login) => addAccount(pool, { login, email: `${login}@people.example` }),
     });
-    stops.push(() => world.stop());
+    stops.add(() => world.stop());
     const seed = randomInt(2 ** 31);
     const seen = await sendRandomRequests(world, { count: REQUESTS, seed });
     const answered = Object.values(seen).reduce((sum, count) => sum + count, 0);
@@ -43,7 +35,5 @@ export async function* run() {
       bound: `≥ ${REQUESTS}, no 5xx`,
       ok: answered >= REQUESTS && seen['5xx'] === undefined,
     };
-  } finally {
-    for (const stop of stops.reverse()) await stop();
-  }
+  });
 }

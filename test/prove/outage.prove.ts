@@ -1,14 +1,16 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { createPool, migrate, type Pool } from '@ghost/db';
-import { addAccount } from '@ghost/operations';
-import { startPostgres } from '@ghost/playground/postgres';
+import type { Pool } from '@ghost/db';
 
 import { type ApiClient, apiClient } from '../support/api-client.js';
-import { freePort, startApi, startDelivery, testEnvironment } from '../support/ghost-processes.js';
+import { freePort, startDelivery, testEnvironment } from '../support/ghost-processes.js';
 import { startMailCatcher } from '../support/mail-catcher.js';
+import {
+  addPerson,
+  type ProofRow,
+  startProofApi,
+  startProofDatabase,
+} from '../support/proof-world.js';
+import { withStops } from '../support/stops.js';
 import { waitUntil } from '../support/wait-until.js';
 import { startReceiver } from '../support/webhook-receiver.js';
 
@@ -20,39 +22,24 @@ const STOPPED_MS = 5000;
 const AFTER_MS = 8000;
 const BETWEEN_POSTS_MS = 20;
 
-export async function* run() {
-  const cleanups: (() => Promise<unknown>)[] = [];
-  try {
-    const folder = await mkdtemp(path.join(tmpdir(), 'ghost-outage-'));
-    cleanups.unshift(() => rm(folder, { recursive: true, force: true }));
-    const dataDir = path.join(folder, 'postgres');
-    const port = await freePort();
-    let postgres = await startPostgres({ dataDir, port });
-    cleanups.unshift(() => postgres.stop());
-    await migrate(postgres.url);
-    const pool = createPool({
-      connectionString: postgres.url,
-      name: 'outage proof',
-      max: 2,
-      onError: () => undefined,
-    });
-    cleanups.unshift(() => pool.end());
+export function run(): AsyncGenerator<ProofRow> {
+  return withStops(async function* (stops) {
+    const database = await startProofDatabase(stops);
+    const { pool } = database;
     const [receiver, mails] = [await startReceiver(), await startMailCatcher()];
-    cleanups.unshift(() => Promise.all([receiver.stop(), mails.stop()]));
-    const env = testEnvironment(postgres.url, { GHOST_SMTP_URL: mails.url });
-    const apiPort = await freePort();
-    const api = await startApi(apiPort, env);
-    cleanups.unshift(() => api.stop());
-    const delivery = await startDelivery(await freePort(), env);
-    cleanups.unshift(() => delivery.stop());
-    const ada = await prepare(pool, `http://127.0.0.1:${apiPort}`, receiver.url);
+    stops.add(() => Promise.all([receiver.stop(), mails.stop()]));
+    const relay = { GHOST_SMTP_URL: mails.url };
+    const api = await startProofApi(stops, database.url, relay);
+    const delivery = await startDelivery(await freePort(), testEnvironment(database.url, relay));
+    stops.add(() => delivery.stop());
+    const ada = await prepare(pool, api.url, receiver.url);
 
     const posting = { on: true, accepted: 0, refused: 0 };
     const poster = post(ada, posting);
     await delay(BEFORE_MS);
-    await postgres.stop();
+    await database.stop();
     await delay(STOPPED_MS);
-    postgres = await startPostgres({ dataDir, port });
+    await database.start();
     await delay(AFTER_MS);
     posting.on = false;
     await poster;
@@ -81,20 +68,16 @@ export async function* run() {
       bound: '0, 0',
       ok: state.eventAttempts === 0 && state.jobAttempts === 1,
     };
-  } finally {
-    for (const cleanup of cleanups) await cleanup();
-  }
+  });
 }
 
 async function prepare(pool: Pool, apiUrl: string, hookUrl: string): Promise<ApiClient> {
-  const author = await addAccount(pool, { login: 'ada', email: 'ada@readers.example' });
-  const watcher = await addAccount(pool, { login: 'brian', email: 'brian@readers.example' });
-  const ada = apiClient(apiUrl, author.token);
+  const ada = apiClient(apiUrl, await addPerson(pool, 'ada'));
   await ada.expect(201, 'POST', '/user/repos', { name: 'demo', private: false });
   await ada.expect(201, 'POST', '/repos/ada/demo/threads', { title: 'An outage', body: 'Start' });
   const hook = { config: { url: hookUrl }, events: ['comment.created'] };
   await ada.expect(201, 'POST', '/repos/ada/demo/hooks', hook);
-  const brian = apiClient(apiUrl, watcher.token);
+  const brian = apiClient(apiUrl, await addPerson(pool, 'brian'));
   await brian.expect(200, 'PUT', '/repos/ada/demo/subscription', { subscribed: true });
   return ada;
 }

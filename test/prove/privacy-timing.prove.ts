@@ -1,14 +1,15 @@
-import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { Agent, request } from 'node:http';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { createPool, migrate, type Pool } from '@ghost/db';
-import { addAccount } from '@ghost/operations';
-import { startPostgres } from '@ghost/playground/postgres';
+import { Agent } from 'node:http';
+import type { Pool } from '@ghost/db';
 
-import { type RunningProcess, startProcess } from '../support/processes.js';
+import {
+  addPerson,
+  openThreads,
+  type ProofRow,
+  startProofApi,
+  startProofDatabase,
+} from '../support/proof-world.js';
+import { type Stops, withStops } from '../support/stops.js';
+import { timedRequest } from '../support/timed-request.js';
 
 export const name = 'The time of an answer does not tell a private repository from none';
 
@@ -18,8 +19,6 @@ const WARM_UP_TRIES = 200;
 const OTHERS = 2000;
 /** With 1,000 tries each, chance alone stays within ±0.04 in 998 of 1,000 runs. */
 const AUC_BOUNDS = { least: 0.45, most: 0.55 };
-
-const API = fileURLToPath(new URL('../../../../apps/api/dist/main.js', import.meta.url));
 
 /** What is asked for, by names of one length: they are in the request. */
 const PLACES = {
@@ -51,13 +50,6 @@ const QUESTIONS: readonly Question[] = [
   { what: 'GET a repository without a token', method: 'GET', below: '', by: 'nobody' },
 ];
 
-interface Row {
-  what: string;
-  figure: string;
-  bound: string;
-  ok: boolean;
-}
-
 interface World {
   url: string;
   agent: Agent;
@@ -65,9 +57,8 @@ interface World {
 }
 
 /** Asks for each place as often, in random order, on one connection of a real process. */
-export async function* run(): AsyncGenerator<Row> {
-  const stops: (() => Promise<unknown>)[] = [];
-  try {
+export function run(): AsyncGenerator<ProofRow> {
+  return withStops(async function* (stops) {
     const world = await start(stops);
     for (const question of QUESTIONS) {
       await ask(world, question, WARM_UP_TRIES);
@@ -78,9 +69,7 @@ export async function* run(): AsyncGenerator<Row> {
         auc(took['absent owner'], took.absent),
       );
     }
-  } finally {
-    for (const stop of stops.reverse()) await stop();
-  }
+  });
 }
 
 /**
@@ -103,7 +92,7 @@ function auc(one: readonly number[], other: readonly number[]): number {
   return (ranks - (one.length * (one.length + 1)) / 2) / (one.length * other.length);
 }
 
-function row(what: string, figure: number): Row {
+function row(what: string, figure: number): ProofRow {
   const { least, most } = AUC_BOUNDS;
   return {
     what: `AUC, ${what}`,
@@ -134,61 +123,25 @@ function shuffled<T>(items: readonly T[]): T[] {
 
 function time({ url, agent, token }: World, question: Question, place: string): Promise<number> {
   const { method, below, by, body } = question;
-  const headers = {
-    ...(by === 'stranger' ? { authorization: `Bearer ${token}` } : {}),
-    ...(body === undefined
-      ? {}
-      : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }),
-  };
-  const startedAt = performance.now();
-  return new Promise((resolve, reject) => {
-    const sent = request(`${url}/api/repos/${place}${below}`, { method, agent, headers });
-    sent.on('error', reject);
-    sent.on('response', (response) => {
-      response.resume();
-      response.on('end', () => {
-        if (response.statusCode === 404) resolve(performance.now() - startedAt);
-        else reject(new Error(`${method} ${place}${below} was answered ${response.statusCode}`));
-      });
-    });
-    sent.end(body);
+  return timedRequest({
+    method,
+    url: `${url}/api/repos/${place}${below}`,
+    agent,
+    token: by === 'stranger' ? token : undefined,
+    body,
+    status: 404,
   });
 }
 
-async function start(stops: (() => Promise<unknown>)[]): Promise<World> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'ghost-prove-'));
-  stops.push(() => rm(folder, { recursive: true, force: true }));
-  const postgres = await startPostgres({ dataDir: path.join(folder, 'postgres') });
-  stops.push(() => postgres.stop());
-  await migrate(postgres.url);
-  const pool = createPool({
-    connectionString: postgres.url,
-    name: 'proof',
-    max: 1,
-    onError: () => undefined,
-  });
-  stops.push(() => pool.end());
-  await addAccount(pool, { login: 'owner', email: 'owner@people.example' });
-  const { token } = await addAccount(pool, { login: 'stranger', email: 'stranger@people.example' });
+async function start(stops: Stops): Promise<World> {
+  const { url: databaseUrl, pool } = await startProofDatabase(stops);
+  await addPerson(pool, 'owner');
+  const token = await addPerson(pool, 'stranger');
   await fill(pool);
-  const api = await startProcess({
-    name: 'api',
-    entry: API,
-    env: {
-      DATABASE_URL: postgres.url,
-      PORT: '0',
-      GHOST_PUBLIC_URL: 'https://ghost.example',
-      GHOST_RATE_LIMIT: '0',
-      GHOST_RATE_LIMIT_ANONYMOUS: '0',
-      GHOST_SECRET_KEYS: `proof:${randomBytes(32).toString('base64')}`,
-      GHOST_MAIL_FROM: 'Ghost <noreply@ghost.example>',
-    },
-    ready: /"api.started"/u,
-  });
-  stops.push(() => api.stop());
+  const { url } = await startProofApi(stops, databaseUrl);
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-  stops.push(async () => agent.destroy());
-  return { url: urlOf(api), agent, token };
+  stops.add(() => agent.destroy());
+  return { url, agent, token };
 }
 
 /** The private repository with a thread and members, among many others. */
@@ -200,20 +153,10 @@ async function fill(pool: Pool): Promise<void> {
   await pool.query(
     `INSERT INTO repository (owner_id, name, private) SELECT id, 'hidden', true FROM account WHERE login <> 'stranger'`,
   );
-  await pool.query('INSERT INTO thread_counter (repository_id, last) SELECT id, 1 FROM repository');
-  await pool.query(
-    `INSERT INTO thread (repository_id, number, author_id, title, body)
-     SELECT id, 1, owner_id, 'Secret', '' FROM repository`,
-  );
-  await pool.query('INSERT INTO comment_counter (thread_id) SELECT id FROM thread');
+  await openThreads(pool, 'Secret');
   await pool.query(
     `INSERT INTO member (repository_id, account_id, permission)
      SELECT r.id, a.id, 'write' FROM repository r, account a WHERE a.login LIKE 'other-1%' AND r.id % 100 = 1`,
   );
   await pool.query('VACUUM ANALYZE');
-}
-
-function urlOf(api: RunningProcess): string {
-  const line = api.lines().find((text) => text.includes('"api.started"')) ?? '{}';
-  return (JSON.parse(line) as { url: string }).url;
 }

@@ -17,9 +17,15 @@ const check = answerCheck({
     },
     '/api/things/first': {
       get: { responses: { '200': { content: { 'text/html': { schema: { type: 'string' } } } } } },
+      put: {
+        responses: {
+          '204': { headers: { etag: { $ref: '#/components/headers/Tag' }, link: {} } },
+        },
+      },
     },
   },
   components: {
+    headers: { Tag: { required: true } },
     responses: {
       NotFound: {
         content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
@@ -49,6 +55,7 @@ test.each([
   ['GET', '/api/things/1', answer(404, { message: 'Not Found' })],
   ['GET', '/api/things/first', answer(200, '<!doctype html>', 'text/html')],
   ['DELETE', '/api/things/1', answer(204)],
+  ['PUT', '/api/things/first', { ...answer(204), headers: new Headers({ etag: '"a"' }) }],
   ['PUT', '/api/things/1', answer(405, { message: 'No.' })],
   ['OPTIONS', '/api/things/1', answer(204)],
   ['GET', '/api/nothing', answer(404, { message: 'Not Found' })],
@@ -65,6 +72,7 @@ describe('what the document does not declare is told', () => {
     ['a bad time', 'GET', '/api/things/1', answer(200, { id: 1, at: 'now' }), /date-time/u],
     ['an error of another shape', 'GET', '/api/things/1', answer(404, {}), /'message'/u],
     ['a body', 'DELETE', '/api/things/1', answer(204, { id: 1 }), /declares none/u],
+    ['no header that it promises', 'PUT', '/api/things/first', answer(204), /without .* etag/u],
     ['JSON for a page', 'GET', '/api/things/first', answer(200, {}), /not text\/html/u],
     ['a route', 'GET', '/api/nothing', answer(200, {}), /no such route/u],
     ['another shape of what has no route', 'GET', '/api/nothing', answer(404, {}), /'message'/u],

@@ -4,11 +4,18 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 /** As far as answers are judged by it. */
 export interface ApiDocumentation {
   paths: Record<string, Record<string, { responses?: Record<string, DocumentedAnswer> }>>;
-  components?: { responses?: Record<string, DocumentedAnswer> };
+  components?: {
+    responses?: Record<string, DocumentedAnswer>;
+    headers?: Record<string, DocumentedHeader>;
+  };
+}
+interface DocumentedHeader {
+  $ref?: string;
+  required?: boolean;
 }
 interface DocumentedAnswer {
   $ref?: string;
-  headers?: Record<string, { $ref?: string; required?: boolean }>;
+  headers?: Record<string, DocumentedHeader>;
   content?: Record<string, { schema?: object }>;
 }
 
@@ -61,7 +68,13 @@ export function answerCheck(document: ApiDocumentation): AnswerCheck {
         `${name} answered ${answer.status}, which the document does not declare (${declared}): ${shown(answer)}`,
       );
     }
-    const declared = resolve(document, given);
+    const { components = {} } = document;
+    const declared = resolve(components.responses, given);
+    for (const [header, is] of Object.entries(declared.headers ?? {})) {
+      if (resolve(components.headers, is).required === true && !answer.headers.has(header)) {
+        throw new Error(`${name} answered ${answer.status} without the header ${header}.`);
+      }
+    }
     checkContent(declared, pointerOf(template, methodOf(method), answer.status, given), fits, {
       ...answer,
       name,
@@ -131,12 +144,12 @@ function templateOf(
   return fitting[0]?.template;
 }
 
-function resolve(document: ApiDocumentation, answer: DocumentedAnswer): DocumentedAnswer {
-  if (answer.$ref === undefined) return answer;
-  const name = answer.$ref.split('/').at(-1) ?? '';
-  const shared = document.components?.responses?.[name];
-  if (shared === undefined) throw new Error(`The document lacks ${answer.$ref}.`);
-  return shared;
+/** What is declared in place, or shared and referred to. */
+function resolve<T extends { $ref?: string }>(shared: Record<string, T> | undefined, given: T): T {
+  if (given.$ref === undefined) return given;
+  const found = shared?.[given.$ref.split('/').at(-1) ?? ''];
+  if (found === undefined) throw new Error(`The document lacks ${given.$ref}.`);
+  return found;
 }
 
 function pointerOf(

@@ -1,12 +1,13 @@
-import { createHash } from 'node:crypto';
-
-import { createDatabase, createPool, type Pool } from '@ghost/db';
+import { createDatabase, type Pool } from '@ghost/db';
 import { createPostgresQueue, hookLane, mailLane, type NewJob, sqlOf } from '@ghost/queue';
 import { encrypt, type KeyRing, parseKeyRing } from '@ghost/vault';
 
+import { TEST_SECRET_KEYS } from './ghost-processes.js';
+import { openPool } from './test-database.js';
+
 export const SEED_SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
-/** 32 bytes that are no secret; the same ring as GHOST_SECRET_KEYS of test processes. */
-export const SEED_KEYS = `test:${createHash('sha256').update('test').digest('base64')}`;
+/** Test processes have the same ring. */
+export const SEED_KEYS = TEST_SECRET_KEYS;
 
 export interface SeededJob {
   id: string;
@@ -42,13 +43,7 @@ export interface DeliverySeed {
 
 /** Makes hooks and jobs in a migrated database, as fan-out would, for tests of what comes after it. */
 export async function createDeliverySeed(databaseUrl: string): Promise<DeliverySeed> {
-  const pool = createPool({
-    connectionString: databaseUrl,
-    name: 'seed',
-    max: 2,
-    // A test may stop the server.
-    onError: () => undefined,
-  });
+  const pool = openPool(databaseUrl);
   const repositoryId = await makeRepository(pool);
   const keys = keyRing();
   return {
@@ -189,7 +184,8 @@ async function enqueue(
   });
 }
 
-function mailParts(text: string) {
+/** What a mail's content is made of, with one text. */
+export function mailParts(text: string) {
   return {
     envelopeFrom: 'bounces@ghost.example',
     from: { name: 'Ghost', address: 'notifications@ghost.example' },

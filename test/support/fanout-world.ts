@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import type { EventPayload, NewEvent } from '@ghost/contract';
 import {
   createDatabase,
-  createPool,
   type Database,
   type Pool,
   publishEvent,
@@ -17,7 +16,7 @@ import type { FanoutConsumer } from '../../apps/api/src/outbox/fanout-consumer.j
 import { OutboxService } from '../../apps/api/src/outbox/outbox.service.js';
 import { UnsubscribeTokens } from '../../apps/api/src/unsubscribe/unsubscribe-tokens.js';
 import { WebhookFanoutService } from '../../apps/api/src/webhook-fanout/webhook-fanout.service.js';
-import { createTestDatabase } from './test-database.js';
+import { createTestDatabase, openPool } from './test-database.js';
 import { waitUntil } from './wait-until.js';
 
 const POOL_SIZE = 8;
@@ -289,12 +288,7 @@ export class FanoutWorld {
   }
 
   #openPool(url: string): Pool {
-    const pool = createPool({
-      connectionString: url,
-      name: 'fan-out test',
-      max: POOL_SIZE,
-      onError: () => undefined,
-    });
+    const pool = openPool(url, POOL_SIZE);
     this.#stops.push(() => pool.end());
     return pool;
   }

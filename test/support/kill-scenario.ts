@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { createPool, type Pool } from '@ghost/db';
+import type { Pool } from '@ghost/db';
 import { addAccount } from '@ghost/operations';
 
 import { type ApiClient, apiClient } from './api-client.js';
 import { freePort, startApi, startDelivery, testEnvironment } from './ghost-processes.js';
 import { type CaughtMail, startMailCatcher } from './mail-catcher.js';
 import type { RunningProcess } from './processes.js';
+import { openPool } from './test-database.js';
 import { waitUntil } from './wait-until.js';
 import { type ReceivedRequest, startReceiver } from './webhook-receiver.js';
 
@@ -61,12 +62,7 @@ async function play(
   random: () => number,
   atEnd: (cleanup: () => Promise<unknown>) => void,
 ): Promise<KillReport> {
-  const pool = createPool({
-    connectionString: scenario.databaseUrl,
-    name: 'kill test',
-    max: 4,
-    onError: () => undefined,
-  });
+  const pool = openPool(scenario.databaseUrl, 4);
   atEnd(() => pool.end());
   const steady = await startReceiver();
   atEnd(() => steady.stop());

@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
 import type { ApiScope } from '@ghost/db';
+import { hashToken } from '@ghost/operations';
 
 import type { MatrixWorld, Place, Role, Visibility } from './matrix-world.js';
 
@@ -171,7 +171,7 @@ export const RULES: Readonly<Record<string, readonly Rule[]>> = {
       const { world } = cell;
       const id = await world.insert(
         `INSERT INTO api_token (account_id, label, token_hash, scopes) VALUES ($1, 'doomed', $2, '{repo}')`,
-        [asker(cell).id, createHash('sha256').update(world.fresh('doomed')).digest()],
+        [asker(cell).id, hashToken(world.fresh('doomed'))],
       );
       return { params: { id } };
     }),

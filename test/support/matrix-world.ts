@@ -1,5 +1,6 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type { ApiScope } from '@ghost/db';
+import { hashToken } from '@ghost/operations';
 import { parseKeyRing } from '@ghost/vault';
 
 import { VerificationTokens } from '../../apps/api/src/accounts/addresses/verification-tokens.js';
@@ -170,12 +171,7 @@ export class MatrixWorld {
     await this.insert(
       `INSERT INTO api_token (account_id, label, token_hash, scopes, created_at, ${ended ?? 'expires_at'})
        VALUES ($1, 'matrix', $2, $3, '2000-01-01', $4)`,
-      [
-        this.#people.owner.id,
-        createHash('sha256').update(token).digest(),
-        scopes,
-        ended === undefined ? null : '2001-01-01',
-      ],
+      [this.#people.owner.id, hashToken(token), scopes, ended === undefined ? null : '2001-01-01'],
     );
     return token;
   }

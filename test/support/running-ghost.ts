@@ -1,4 +1,4 @@
-import { createPool, type Pool } from '@ghost/db';
+import type { Pool } from '@ghost/db';
 import { addAccount } from '@ghost/operations';
 import { onTestFinished } from 'vitest';
 
@@ -32,13 +32,7 @@ export async function startGhost(
 ): Promise<RunningGhost> {
   const database = await createTestDatabase();
   onTestFinished(() => database.drop());
-  const pool = createPool({
-    connectionString: database.url,
-    name: 'e2e test',
-    max: 3,
-    onError: () => undefined,
-  });
-  onTestFinished(() => pool.end());
+  const pool = database.pool(3);
   const proxy = await startTcpProxy({ targetPort: Number(new URL(database.url).port) });
   onTestFinished(() => proxy.stop());
   const mails = await startMailCatcher();

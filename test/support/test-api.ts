@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { createPool, type Pool } from '@ghost/db';
+import type { Pool } from '@ghost/db';
 import { addAccount } from '@ghost/operations';
 import { readSettings } from '@ghost/settings';
 import type { Logger } from 'pino';
@@ -85,12 +85,7 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
     ...(logger === undefined ? {} : { logger }),
     ...(instrument === undefined ? {} : { instrument }),
   });
-  const pool = createPool({
-    connectionString: database.url,
-    name: 'test',
-    max: POOL_SIZE,
-    onError: () => undefined,
-  });
+  const pool = database.pool(POOL_SIZE);
   let checking: Promise<AnswerCheck> | undefined;
   const check = () => (checking ??= documentedCheck(api.url));
   return {
@@ -130,7 +125,6 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
       ),
     stop: async () => {
       await api.close();
-      await pool.end();
       await database.drop();
     },
   };

@@ -223,7 +223,6 @@ describe('an orderly end', () => {
         !(await connectionsTo(api.database.url)).some((name) => name.startsWith('ghost api')),
       { what: 'the rest to end by itself' },
     );
-    await api.pool.end();
     await api.database.drop();
   });
 });

@@ -82,19 +82,20 @@ async function furnish(
 ): Promise<void> {
   const routes = declaredRoutes(app);
   const server = adapter.getInstance();
+  const metrics = app.get(MetricsService);
   await prepareRateLimits(server);
   acceptJsonOnly(server);
   acceptForms(server);
   tagAnswers(server);
   secureAnswers(server);
-  observeRequests(server, logger, app.get(MetricsService));
+  observeRequests(server, logger, metrics);
   closeOnUnread(server);
   demandFraming(server);
   refuseUnknown(server);
   guardRoutes(server, app.get(AccessGate), routes);
   refuseUnexpected(server, routes);
-  refuseExpectations(server.server);
-  refuseTunnels(server.server, () => app.get(MetricsService));
+  refuseExpectations(server.server, metrics);
+  refuseTunnels(server.server, metrics);
   app.setGlobalPrefix('api', { exclude: PROBE_ROUTES });
   app.useGlobalInterceptors(new ListedInterceptor(settings));
   app.useGlobalPipes(new ValidationPipe());

@@ -1,32 +1,22 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
-import { createPool, type Pool } from '@ghost/db';
+import type { Pool } from '@ghost/db';
 import { loginOfToken } from '@ghost/operations';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
-import { GHOST, ghost as run } from '../../../test/support/ghost-cli.js';
+import { ghost as run } from '../../../test/support/ghost-cli.js';
+import { CLI_ENTRY } from '../../../test/support/ghost-processes.js';
 import { createTestDatabase, type TestDatabase } from '../../../test/support/test-database.js';
-
-// Each command is a process of its own, half a second of an idle processor.
-vi.setConfig({ testTimeout: 60_000 });
 
 let database: TestDatabase;
 let pool: Pool;
 
 beforeEach(async () => {
   database = await createTestDatabase();
-  pool = createPool({
-    connectionString: database.url,
-    name: 'cli test',
-    max: 2,
-    onError: () => undefined,
-  });
+  pool = database.pool();
 });
-afterEach(async () => {
-  await pool.end();
-  await database.drop();
-});
+afterEach(() => database.drop());
 
 const ghost = (...args: string[]) => run(args, { DATABASE_URL: database.url });
 const json = async (...args: string[]): Promise<unknown> =>
@@ -117,6 +107,21 @@ describe('ghost token', () => {
     expect(result.err).not.toMatch(/^ +at /mu);
     expect((await pool.query('SELECT FROM api_token WHERE revoked_at IS NULL')).rowCount).toBe(1);
   });
+
+  test.each([[[]], [['--json']]])(
+    'revoke tells what it did before it failed (%j)',
+    async (options) => {
+      await ghost('account', 'add', 'ada', '--email', 'ada@example.test');
+      await ghost('token', 'add', 'ada', '--scope', 'repo');
+      await pool.query('ALTER TABLE api_token ADD CHECK (id <> 2 OR revoked_at IS NULL)');
+      const both = await ghost('token', 'revoke', '1', '2', ...options);
+      expect(both.code).toBe(1);
+      expect(both.out).toMatch(
+        /^(?:Token 1 is revoked\.|\[\s+\{\s+"id": 1,\s+"result": "revoked"\s+\}\s+\])\n$/u,
+      );
+      expect(both.err).toMatch(/^It failed: /u);
+    },
+  );
 
   test('revoke goes on after one that is absent, and exits 1', async () => {
     await ghost('account', 'add', 'ada', '--email', 'ada@example.test');
@@ -247,7 +252,7 @@ describe('what others stored', () => {
 
   test('goes quietly when its reader is gone', async () => {
     await people(1000);
-    const list = `"${process.execPath}" "${GHOST}" repo list --limit 1000 --json`;
+    const list = `"${process.execPath}" "${CLI_ENTRY}" repo list --limit 1000 --json`;
     const child = spawn('sh', ['-c', `(${list}; echo "exit $?" >&2) | head -n 1`], {
       env: { PATH: process.env['PATH'] ?? '', DATABASE_URL: database.url },
     });

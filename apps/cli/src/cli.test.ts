@@ -5,27 +5,15 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
-import { createDatabase, createPool, type Pool, publishEvent } from '@ghost/db';
+import { createDatabase, type Pool, publishEvent } from '@ghost/db';
 import { createPostgresQueue, hookLane, sqlOf } from '@ghost/queue';
 import { encrypt, generateKeyEntry, parseKeyRing } from '@ghost/vault';
-import {
-  afterAll,
-  afterEach,
-  beforeAll,
-  beforeEach,
-  describe,
-  expect,
-  inject,
-  test,
-  vi,
-} from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
 
-import { GHOST, ghost, type GhostResult } from '../../../test/support/ghost-cli.js';
+import { ghost, type GhostResult } from '../../../test/support/ghost-cli.js';
+import { CLI_ENTRY } from '../../../test/support/ghost-processes.js';
 import { createTestDatabase, type TestDatabase } from '../../../test/support/test-database.js';
 import { withClient } from '../../../test/support/test-server.js';
-
-// Each command is a process of its own, half a second of an idle processor.
-vi.setConfig({ testTimeout: 60_000 });
 
 let database: TestDatabase;
 let env: Record<string, string>;
@@ -34,17 +22,9 @@ let pool: Pool;
 beforeEach(async () => {
   database = await createTestDatabase();
   env = { DATABASE_URL: database.url };
-  pool = createPool({
-    connectionString: database.url,
-    name: 'cli test',
-    max: 2,
-    onError: () => undefined,
-  });
+  pool = database.pool();
 });
-afterEach(async () => {
-  await pool.end();
-  await database.drop();
-});
+afterEach(() => database.drop());
 
 /** One event with one pending webhook job. */
 async function scene() {
@@ -370,9 +350,9 @@ describe('faults end in one message without a stack, and in the exit code of the
     const folder = await mkdtemp(path.join(tmpdir(), 'ghost-cli-'));
     try {
       const copy = path.join(folder, 'bin/ghost.js');
-      await cp(GHOST, copy);
+      await cp(CLI_ENTRY, copy);
       await cp(
-        path.join(path.dirname(GHOST), '../package.json'),
+        path.join(path.dirname(CLI_ENTRY), '../package.json'),
         path.join(folder, 'package.json'),
       );
       await chmod(copy, 0o755);

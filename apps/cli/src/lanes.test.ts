@@ -1,11 +1,8 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 import { createDeliverySeed, type DeliverySeed } from '../../../test/support/delivery-seed.js';
 import { ghost } from '../../../test/support/ghost-cli.js';
 import { createTestDatabase, type TestDatabase } from '../../../test/support/test-database.js';
-
-// Each command is a process of its own, half a second of an idle processor.
-vi.setConfig({ testTimeout: 60_000 });
 
 let database: TestDatabase;
 let seed: DeliverySeed;

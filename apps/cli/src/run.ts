@@ -1,9 +1,9 @@
+import { inert } from '@ghost/operations';
 import { EXIT } from '@ghost/settings';
 import { CommanderError } from 'commander';
 
 import type { Context } from './context.js';
 import { explainError } from './explain-error.js';
-import { inert } from './inert.js';
 import { createProgram } from './program.js';
 
 /**

@@ -18,6 +18,7 @@ import { startRawServer } from '../../../test/support/raw-server.js';
 import { createTestDatabase, type TestDatabase } from '../../../test/support/test-database.js';
 import { waitUntil } from '../../../test/support/wait-until.js';
 import { type ReceiverHandler, startReceiver } from '../../../test/support/webhook-receiver.js';
+import { relayPauseMs } from './rules/relay-pause.js';
 import { VERSION } from './version.js';
 
 const ENTRY = fileURLToPath(new URL('../dist/main.js', import.meta.url));
@@ -337,6 +338,21 @@ describe('a start that cannot work says what to do', () => {
     const mails = (await seed.jobs()).filter(({ lastError }) => lastError === null);
     expect(mails).toContainEqual(expect.objectContaining({ status: 'pending', attempts: 0 }));
   });
+
+  test('a relay that refuses while its rest cannot be stored stops nobody either', async () => {
+    const relay = await startMailCatcher({ auth: { user: 'ghost', pass: 'right' } });
+    cleanups.push(() => relay.stop());
+    const holder = await seed.pool.connect();
+    cleanups.push(() => holder.release());
+    await holder.query('BEGIN; LOCK TABLE delivery_relay IN ACCESS EXCLUSIVE MODE');
+    const starting = startDelivery({
+      GHOST_SMTP_URL: relay.url.replace('smtp://', 'smtp://ghost:wrong@'),
+    });
+    // Nothing tells of the end of a rest that is not stored yet.
+    await holder.query('SELECT pg_sleep($1)', [(relayPauseMs(1) + 1_000) / 1_000]);
+    await holder.query('COMMIT');
+    expect(await (await starting).stop()).toEqual({ code: 0, signal: null });
+  }, 30_000);
 
   test('a relay that faults rests, and is tried again by itself when it has rested', async () => {
     let faults = 0;

@@ -244,6 +244,17 @@ async function makeMailPump(core: Core): Promise<Pump | null> {
     monotonic,
     onRested: () => pump.wake(),
   });
+  // Before the first fault: a rest may be over while it is still being stored.
+  const suppressions = createSuppressions(sql);
+  const turn = relayRate ? createRelayRate(relayRate, monotonic) : undefined;
+  const pump = makePump(core, 'email', () => relay.capacity, {
+    prepare: prepareMails({ transport, relay, turn, queue, suppressions, now }),
+    restRelay: (reason) => relay.rest(reason),
+    suppress: (job, { suppression, reason }) =>
+      suppression
+        ? suppressions.note(recipientOf(job), suppression, reason ?? 'refused')
+        : Promise.resolve(),
+  });
   const check = await checkRelay(() => transport.verify(), smtp);
   if (check.state === 'refuses') {
     log.error(
@@ -255,16 +266,6 @@ async function makeMailPump(core: Core): Promise<Pump | null> {
       .rest(check.reason)
       .catch((error: unknown) => log.error({ event: 'delivery.rest_relay_failed', err: error }));
   }
-  const suppressions = createSuppressions(sql);
-  const turn = relayRate ? createRelayRate(relayRate, monotonic) : undefined;
-  const pump = makePump(core, 'email', () => relay.capacity, {
-    prepare: prepareMails({ transport, relay, turn, queue, suppressions, now }),
-    restRelay: (reason) => relay.rest(reason),
-    suppress: (job, { suppression, reason }) =>
-      suppression
-        ? suppressions.note(recipientOf(job), suppression, reason ?? 'refused')
-        : Promise.resolve(),
-  });
   return pump;
 }
 

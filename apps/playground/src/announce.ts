@@ -1,6 +1,6 @@
 import path from 'node:path';
 
-import { describeDatabase } from '@ghost/operations';
+import { describeDatabase, inertLine } from '@ghost/operations';
 
 import { HOOK_PATHS } from './demo/demo-data.js';
 import { OWNER, PEOPLE } from './demo/demo-people.js';
@@ -8,7 +8,6 @@ import type { CaughtMail } from './catchers/mail-catcher.js';
 import { ANSWERS, REDIRECT_PATH, SLOW_MS } from './catchers/answers.js';
 import type { CaughtWebhook } from './catchers/inspect-webhook.js';
 import type { StrayRequest } from './catchers/receiver.js';
-import { inert } from './inert.js';
 import type { Playground } from './start/start-playground.js';
 
 const SHOWN_SUBJECT = 60;
@@ -63,14 +62,14 @@ export function mailLine(mail: CaughtMail): string {
     mail.subject.length > SHOWN_SUBJECT
       ? `${mail.subject.slice(0, SHOWN_SUBJECT - 1)}…`
       : mail.subject;
-  return inert(
+  return inertLine(
     `${clock(mail.at)}  mail     ${mail.envelopeTo}  ${JSON.stringify(subject)}  ${verdict}  ${path.basename(mail.file)}`,
   );
 }
 
 export function webhookLine(webhook: CaughtWebhook): string {
   const others = webhook.problems.filter((problem) => !problem.includes(' signature: '));
-  return inert(
+  return inertLine(
     [
       `${clock(webhook.at)}  webhook  hook ${webhook.hookId}  ${webhook.event}  attempt ${webhook.attempt}`,
       describeSignatures(webhook),
@@ -82,7 +81,7 @@ export function webhookLine(webhook: CaughtWebhook): string {
 
 /** A webhook for no hook: its sender has it wrong. */
 export function strayLine({ path: asked, at }: StrayRequest): string {
-  return inert(
+  return inertLine(
     `${clock(at)}  webhook  for an unknown path ${asked} answered 404: known are ${HOOK_PATHS.join(', ')}, and /hooks/NAME for one of your own`,
   );
 }

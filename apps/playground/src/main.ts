@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+import { inert, inertLine } from '@ghost/operations';
 import { EXIT } from '@ghost/settings';
 
 import { describePlayground, mailLine, strayLine, webhookLine } from './announce.js';
@@ -9,7 +10,6 @@ import type { Child } from './processes/children.js';
 import { explainFailure } from './explain-failure.js';
 import { createHalt, type Halt, haltOnSignals } from './processes/halt.js';
 import { type Lock, LockHeldError, takeLock } from './processes/lock.js';
-import { inert } from './inert.js';
 import { runOnce } from './once/once.js';
 import { HELP, type Options, readOptions } from './options.js';
 import { PlaygroundError } from './playground-error.js';
@@ -24,7 +24,7 @@ import { createWitness, type Observer, type Witness } from './catchers/witness.j
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
 const { say, step } = createTeller(process.stdout);
-const complain = (line: string) => void process.stderr.write(`${line}\n`);
+const complain = (line: string) => void process.stderr.write(`${inert(line)}\n`);
 
 /** The composition root: arguments and environment in, an exit code out. */
 async function main(): Promise<number> {
@@ -78,7 +78,8 @@ async function lockFolder({ folder }: Options): Promise<Lock> {
 async function reset(folder: string): Promise<void> {
   const { removed, left } = await step(`Removing what ${folder} holds`, () => resetFolder(folder));
   say(removed.length > 0 ? `Removed: ${removed.join(', ')}` : 'There was nothing to remove.');
-  if (left.length > 0) say(`Left, as the playground did not make it: ${inert(left.join(', '))}`);
+  if (left.length > 0)
+    say(`Left, as the playground did not make it: ${inertLine(left.join(', '))}`);
 }
 
 async function run(options: Options, halt: Halt, children: Child[], lock: Lock): Promise<number> {

@@ -1,3 +1,6 @@
+import dns from 'node:dns';
+import { getSystemErrorMap } from 'node:util';
+
 import pg from 'pg';
 import { describe, expect, test } from 'vitest';
 
@@ -6,6 +9,9 @@ import { DatabaseUnavailableError, databaseErrorCode, isDatabaseOutage } from '.
 
 const coded = (code: string, more: object = {}) =>
   Object.assign(new Error('no'), { code, ...more });
+
+/** What Node can say at all: a code that is misspelt here and in the table would be found by nobody. */
+const NODE_CODES = [...[...getSystemErrorMap().values()].map(([code]) => code), dns.NOTFOUND];
 
 describe('an outage', () => {
   test.each([
@@ -40,12 +46,14 @@ describe('an outage', () => {
     'ENETDOWN',
     'EADDRNOTAVAIL',
   ])('is %s of the socket', (code) => {
+    expect(NODE_CODES).toContain(code);
     expect(isDatabaseOutage(coded(code))).toBe(true);
   });
 
   test.each(['ENOENT', 'EMFILE', 'ENFILE', 'EACCES', 'ENOBUFS'])(
     'is %s of a connect, and of nothing else',
     (code) => {
+      expect(NODE_CODES).toContain(code);
       expect(isDatabaseOutage(coded(code, { syscall: 'connect' }))).toBe(true);
       expect(
         isDatabaseOutage(new Error('query', { cause: coded(code, { syscall: 'connect' }) })),
@@ -65,6 +73,13 @@ describe('an outage', () => {
     const client = new pg.Client({ host: '/no-such-directory', user: 'x', database: 'y' });
     const error = await client.connect().catch((thrown: unknown) => thrown);
     expect(databaseErrorCode(error)).toBe('ENOENT');
+    expect(isDatabaseOutage(error)).toBe(true);
+  });
+
+  test('is what the driver says of a port where nobody listens', async () => {
+    const client = new pg.Client({ host: '127.0.0.1', port: 1, user: 'x', database: 'y' });
+    const error = await client.connect().catch((thrown: unknown) => thrown);
+    expect(databaseErrorCode(error)).toBe('ECONNREFUSED');
     expect(isDatabaseOutage(error)).toBe(true);
   });
 

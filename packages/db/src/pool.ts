@@ -48,3 +48,9 @@ export function createPool({ connectionString, name, max, onError }: PoolOptions
 export function createDatabase(pool: Pool): Database {
   return drizzle(pool, { schema });
 }
+
+/**
+ * The name for Drizzle's `prepare`: its text is put together once, and the server keeps nothing, as a
+ * statement that a connection has kept is not there on the next one of a pooler in transaction mode.
+ */
+export const UNNAMED = '';

@@ -6,9 +6,9 @@ import {
   type NewEvent,
   toStorableJson,
 } from '@ghost/contract';
-import { sql } from 'drizzle-orm';
 import { uuidv7 } from 'uuidv7';
 
+import { connectionOf } from './in-transaction.js';
 import { OUTBOX_CHANNEL } from './listener.js';
 import type { Transaction } from './pool.js';
 
@@ -16,6 +16,17 @@ import type { Transaction } from './pool.js';
 export class EventPayloadError extends Error {
   override readonly name = 'EventPayloadError';
 }
+
+const WRITE_EVENT = `
+  WITH event AS (
+    INSERT INTO outbox_event (id, type, version, repository_id, comment_id, payload)
+    VALUES ($1, $2, $3, $4, $5, $6::jsonb)
+    RETURNING id
+  ), progress AS (
+    INSERT INTO outbox_progress (event_id, consumer)
+    SELECT event.id, consumer FROM event, unnest($7::text[]) AS consumer
+  )
+  SELECT pg_notify($8, '') FROM event`;
 
 /**
  * Writes an event and a progress row for each consumer in the caller's transaction, and wakes the
@@ -34,20 +45,16 @@ export async function publishEvent(tx: Transaction, event: NewEvent): Promise<st
     );
   }
   const id = uuidv7();
-  const consumers = sql.join(
-    CONSUMERS.map((consumer) => sql`${consumer}`),
-    sql`, `,
-  );
-  await tx.execute(sql`
-    WITH event AS (
-      INSERT INTO outbox_event (id, type, version, repository_id, comment_id, payload)
-      VALUES (${id}, ${event.type}, ${EVENT_VERSION}, ${event.repositoryId}, ${commentIdOf(event)}, ${toStorableJson(event.payload)}::jsonb)
-      RETURNING id
-    ), progress AS (
-      INSERT INTO outbox_progress (event_id, consumer)
-      SELECT event.id, consumer FROM event, unnest(ARRAY[${consumers}]::text[]) AS consumer
-    )
-    SELECT pg_notify(${OUTBOX_CHANNEL}, '') FROM event`);
+  await connectionOf(tx).query(WRITE_EVENT, [
+    id,
+    event.type,
+    EVENT_VERSION,
+    event.repositoryId,
+    commentIdOf(event),
+    toStorableJson(event.payload),
+    CONSUMERS,
+    OUTBOX_CHANNEL,
+  ]);
   return id;
 }
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-import { createPool, type Pool } from '@ghost/db';
+import type { Pool } from '@ghost/db';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { problemOf } from '../../../test/support/problem-of.js';
@@ -14,17 +14,9 @@ let pool: Pool;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  pool = createPool({
-    connectionString: database.url,
-    name: 'accounts test',
-    max: 4,
-    onError: () => undefined,
-  });
+  pool = database.pool(4);
 });
-afterAll(async () => {
-  await pool.end();
-  await database.drop();
-});
+afterAll(() => database.drop());
 
 describe('addAccount', () => {
   test('makes an account whose address is verified, and a token of which only the SHA-256 is kept', async () => {

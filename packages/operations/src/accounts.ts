@@ -12,12 +12,11 @@ import { AccountError, refuse } from './account-error.js';
 import { checkEmail, checkLogin, checkName, checkScopes } from './account-rules.js';
 import { createToken, hashToken } from './api-token.js';
 import { recordAccessChange } from './audit.js';
-import { insertToken } from './tokens.js';
+import { listLimit } from './list-limit.js';
+import { insertToken, LIVE } from './tokens.js';
 
 const UNIQUE_VIOLATION = '23505';
 const FIRST_TOKEN_LABEL = 'first token';
-const DEFAULT_LIMIT = 50;
-const MAX_LIMIT = 1000;
 
 export interface NewAccount {
   login: string;
@@ -112,14 +111,13 @@ export interface AccountList {
 
 /** The accounts, the oldest first. */
 export async function listAccounts(pool: Pool, list: AccountList = {}): Promise<AccountRow[]> {
-  const limit = Math.min(Math.max(Math.trunc(list.limit ?? DEFAULT_LIMIT), 1), MAX_LIMIT);
+  const limit = listLimit(list.limit);
   const { rows } = await pool.query<
     Omit<AccountRow, 'id' | 'liveTokens'> & { id: string; liveTokens: string }
   >(
     `SELECT a.id, a.login, a.name, e.address, e.verified_at IS NOT NULL AS verified, a.is_admin AS admin,
        a.created_at AS "createdAt", (
-         SELECT count(*) FROM api_token t WHERE t.account_id = a.id AND t.revoked_at IS NULL
-           AND (t.expires_at IS NULL OR t.expires_at > now())
+         SELECT count(*) FROM api_token WHERE account_id = a.id AND ${LIVE}
        ) AS "liveTokens"
      FROM account a LEFT JOIN email_address e ON e.account_id = a.id AND e.is_primary
      WHERE a.id > $1 ORDER BY a.id LIMIT $2`,
@@ -132,8 +130,7 @@ export async function listAccounts(pool: Pool, list: AccountList = {}): Promise<
 export async function loginOfToken(pool: Pool, token: string): Promise<string | null> {
   const { rows } = await pool.query<{ login: string }>(
     `SELECT a.login FROM api_token t JOIN account a ON a.id = t.account_id
-     WHERE t.token_hash = $1 AND t.revoked_at IS NULL
-       AND (t.expires_at IS NULL OR t.expires_at > now())`,
+     WHERE t.token_hash = $1 AND ${LIVE}`,
     [hashToken(token)],
   );
   return rows[0]?.login ?? null;

@@ -1,4 +1,4 @@
-import { createPool, type Pool } from '@ghost/db';
+import type { Pool } from '@ghost/db';
 import { sqlOfPool } from '@ghost/queue';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
@@ -14,12 +14,7 @@ let pool: Pool;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  pool = createPool({
-    connectionString: database.url,
-    name: 'audit test',
-    max: 2,
-    onError: () => undefined,
-  });
+  pool = database.pool();
   const sql = sqlOfPool(pool);
   const byAda = { ...ADA, token: null };
   await recordAccessChange(sql, {
@@ -37,10 +32,7 @@ beforeAll(async () => {
   await recordAccessChange(sql, { action: 'token.added', actor: null, subject: BO });
   await recordAccessChange(sql, { action: 'token.revoked', actor: null, subject: ADA });
 });
-afterAll(async () => {
-  await pool.end();
-  await database.drop();
-});
+afterAll(() => database.drop());
 
 const actions = async (filter: AuditFilter) =>
   (await listAudit(pool, filter)).map(({ action }) => action);

@@ -1,8 +1,7 @@
 import type { Pool } from '@ghost/db';
 import type { Sql } from '@ghost/queue';
 
-const DEFAULT_LIMIT = 50;
-const MAX_LIMIT = 1000;
+import { listLimit } from './list-limit.js';
 
 /** What can change about who may do what, and about where a repository's events go. */
 export const AUDIT_ACTIONS = [
@@ -104,7 +103,7 @@ const NEWEST_OF_ACCOUNT = `
 
 /** The newest lines that fit a filter. */
 export async function listAudit(pool: Pool, filter: AuditFilter = {}): Promise<AuditRow[]> {
-  const limit = Math.min(Math.max(Math.trunc(filter.limit ?? DEFAULT_LIMIT), 1), MAX_LIMIT);
+  const limit = listLimit(filter.limit);
   const { rows } = await pool.query<AuditRecord>(
     filter.account === undefined ? NEWEST : NEWEST_OF_ACCOUNT,
     [

@@ -21,6 +21,7 @@ export {
 export * from './audit.js';
 export * from './database-trouble.js';
 export * from './explain-event.js';
+export { inert, inertLine } from './inert.js';
 export * from './jobs.js';
 export * from './key-check.js';
 export * from './lanes.js';

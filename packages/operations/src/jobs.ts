@@ -15,9 +15,8 @@ import {
   SELECT_DELIVERIES,
   toDeliveryRow,
 } from './delivery-row.js';
+import { listLimit } from './list-limit.js';
 
-const DEFAULT_LIMIT = 50;
-const MAX_LIMIT = 1000;
 /** `last_error` of a job that an operator ended. */
 export const DISCARDED = 'discarded';
 
@@ -38,7 +37,7 @@ export type JobChange =
 
 /** The newest jobs that fit a filter. */
 export async function listJobs(pool: Pool, filter: JobFilter = {}): Promise<DeliveryRow[]> {
-  const limit = Math.min(Math.max(Math.trunc(filter.limit ?? DEFAULT_LIMIT), 1), MAX_LIMIT);
+  const limit = listLimit(filter.limit);
   const { rows } = await pool.query<DeliveryRecord>(
     `${SELECT_DELIVERIES}
      WHERE ($1::text IS NULL OR j.status = $1) AND ($2::text IS NULL OR j.kind = $2)

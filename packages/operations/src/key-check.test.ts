@@ -1,4 +1,4 @@
-import { createPool, type Pool } from '@ghost/db';
+import type { Pool } from '@ghost/db';
 import { encrypt, generateKeyEntry, type KeyRing, parseKeyRing } from '@ghost/vault';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
@@ -12,17 +12,9 @@ let pool: Pool;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  pool = createPool({
-    connectionString: database.url,
-    name: 'key check test',
-    max: 2,
-    onError: () => undefined,
-  });
+  pool = database.pool();
 });
-afterAll(async () => {
-  await pool.end();
-  await database.drop();
-});
+afterAll(() => database.drop());
 
 function ring(text: string): KeyRing {
   const parsed = parseKeyRing(text);

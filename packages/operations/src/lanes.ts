@@ -2,8 +2,8 @@ import { type JobKind, toStorableText } from '@ghost/contract';
 import type { Pool } from '@ghost/db';
 import { type Queue, sqlOfPool } from '@ghost/queue';
 
-const DEFAULT_LIMIT = 50;
-const MAX_LIMIT = 1000;
+import { listLimit } from './list-limit.js';
+
 /** A bigint of more digits is no id that JavaScript can hold. */
 const HOOK_LANE = /^hook:([1-9]\d{0,14})$/u;
 const MAIL_LANE = /^mail:([^\s:@]+)(?::bulk)?$/u;
@@ -57,7 +57,7 @@ interface LaneRecord {
  * pending job once, so it is for a person and no tight loop.
  */
 export async function listLanes(pool: Pool, filter: LaneFilter = {}): Promise<LaneRow[]> {
-  const limit = Math.min(Math.max(Math.trunc(filter.limit ?? DEFAULT_LIMIT), 1), MAX_LIMIT);
+  const limit = listLimit(filter.limit);
   const { rows } = await pool.query<LaneRecord>(
     `SELECT * FROM (
        SELECT l.lane, l.kind, coalesce(sum(j.pending), 0) AS pending, coalesce(sum(j.in_flight), 0) AS in_flight,

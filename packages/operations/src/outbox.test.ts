@@ -1,4 +1,4 @@
-import { createDatabase, createPool, OUTBOX_CHANNEL, type Pool, publishEvent } from '@ghost/db';
+import { createDatabase, OUTBOX_CHANNEL, type Pool, publishEvent } from '@ghost/db';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
@@ -13,17 +13,9 @@ let pool: Pool;
 
 beforeEach(async () => {
   database = await createTestDatabase();
-  pool = createPool({
-    connectionString: database.url,
-    name: 'outbox test',
-    max: 2,
-    onError: () => undefined,
-  });
+  pool = database.pool();
 });
-afterEach(async () => {
-  await pool.end();
-  await database.drop();
-});
+afterEach(() => database.drop());
 
 async function publish(): Promise<string> {
   const sender = { id: 1, login: 'ada', name: 'Ada' };

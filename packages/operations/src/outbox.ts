@@ -1,8 +1,8 @@
 import { type Consumer, CONSUMERS, EVENT_TYPES, EVENT_VERSION } from '@ghost/contract';
 import { OUTBOX_CHANNEL, type Pool } from '@ghost/db';
 
-const DEFAULT_LIMIT = 50;
-const MAX_LIMIT = 1000;
+import { listLimit } from './list-limit.js';
+
 const KNOWN_EVENTS = EVENT_TYPES.map((type) => `${type}:${EVENT_VERSION}`);
 
 /**
@@ -64,7 +64,7 @@ interface OutboxRecord {
 
 /** Events that a consumer has not ended: what was set aside first, then the oldest first. */
 export async function listOutbox(pool: Pool, filter: OutboxFilter = {}): Promise<OutboxRow[]> {
-  const limit = Math.min(Math.max(Math.trunc(filter.limit ?? DEFAULT_LIMIT), 1), MAX_LIMIT);
+  const limit = listLimit(filter.limit);
   const { rows } = await pool.query<OutboxRecord>(
     `SELECT * FROM (
        SELECT p.event_id, e.type, e.version, e.payload #>> '{repository,full_name}' AS repository, p.consumer,

@@ -1,4 +1,4 @@
-import { createPool, type Pool } from '@ghost/db';
+import type { Pool } from '@ghost/db';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 import { createTestDatabase, type TestDatabase } from '../../../test/support/test-database.js';
@@ -8,12 +8,7 @@ let database: TestDatabase;
 let pool: Pool;
 beforeEach(async () => {
   database = await createTestDatabase();
-  pool = createPool({
-    connectionString: database.url,
-    name: 'repositories test',
-    max: 2,
-    onError: () => undefined,
-  });
+  pool = database.pool();
   await pool.query(
     `INSERT INTO account (login, name) SELECT l, l FROM unnest('{ada,brian}'::text[]) l;
      INSERT INTO repository (owner_id, name, private)
@@ -24,10 +19,7 @@ beforeEach(async () => {
      INSERT INTO hook (repository_id, url, events) SELECT 2, 'https://a.example', '{*}' FROM generate_series(1, 3)`,
   );
 });
-afterEach(async () => {
-  await pool.end();
-  await database.drop();
-});
+afterEach(() => database.drop());
 
 describe('listRepositories', () => {
   test('counts what belongs to each: members, watchers who do not ignore it, threads, hooks', async () => {

@@ -1,10 +1,8 @@
 import type { Pool } from '@ghost/db';
 import { sqlOfPool } from '@ghost/queue';
 
+import { listLimit } from './list-limit.js';
 import { findAccount } from './lock-account.js';
-
-const DEFAULT_LIMIT = 50;
-const MAX_LIMIT = 1000;
 
 /** A repository, as an operator sees it. */
 export interface RepositoryRow {
@@ -43,7 +41,7 @@ export async function listRepositories(
 ): Promise<RepositoryRow[]> {
   const sql = sqlOfPool(pool);
   const owner = list.owner === undefined ? null : await findAccount(sql, { login: list.owner });
-  const limit = Math.min(Math.max(Math.trunc(list.limit ?? DEFAULT_LIMIT), 1), MAX_LIMIT);
+  const limit = listLimit(list.limit);
   const { rows } = await pool.query<RepositoryRecord>(
     `WITH page AS MATERIALIZED (
        SELECT id, owner_id, name, private, created_at FROM repository

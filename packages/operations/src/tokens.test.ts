@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 
-import { type ApiScope, createPool, inTransaction, type Pool } from '@ghost/db';
+import { type ApiScope, inTransaction, type Pool } from '@ghost/db';
 import { sqlOfPool } from '@ghost/queue';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 
 import { problemOf } from '../../../test/support/problem-of.js';
 import { createTestDatabase, type TestDatabase } from '../../../test/support/test-database.js';
-import { waitUntil } from '../../../test/support/wait-until.js';
+import { untilBlocked } from '../../../test/support/until-blocked.js';
 import { addAccount, loginOfToken } from './accounts.js';
 import { createToken } from './api-token.js';
 import { listAudit } from './audit.js';
@@ -29,17 +29,9 @@ let accountId: number;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  pool = createPool({
-    connectionString: database.url,
-    name: 'tokens test',
-    max: 8,
-    onError: () => undefined,
-  });
+  pool = database.pool(8);
 });
-afterAll(async () => {
-  await pool.end();
-  await database.drop();
-});
+afterAll(() => database.drop());
 beforeEach(async () => {
   people += 1;
   login = `Person-${people}`;
@@ -186,15 +178,7 @@ describe('a token that an account makes by another', () => {
     await inTransaction(pool, async (tx) => {
       await revokeToken(tx, { id: own.id, actor: null });
       made = problemOf(add({ actor }));
-      await waitUntil(
-        async () => {
-          const { rows } = await pool.query(
-            'SELECT FROM pg_stat_activity WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0',
-          );
-          return rows.length > 0;
-        },
-        { what: 'the new token to wait for the account' },
-      );
+      await untilBlocked(pool, 'the new token to wait for the account');
     });
     expect(await made).toBe('token_ended');
   });

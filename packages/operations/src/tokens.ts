@@ -5,6 +5,7 @@ import { AccountError, refuse } from './account-error.js';
 import { checkExpiry, checkLabel, checkScopes } from './account-rules.js';
 import { createToken, hashToken } from './api-token.js';
 import { type AuditActor, recordAccessChange } from './audit.js';
+import { listLimit } from './list-limit.js';
 import {
   type AccountName,
   type AccountRef,
@@ -16,10 +17,9 @@ import {
 
 /** Live tokens of an account: far more than a person can tell apart. */
 export const MAX_LIVE_TOKENS = 100;
-const DEFAULT_LIMIT = 50;
-const MAX_LIMIT = 1000;
 
-const LIVE = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())';
+/** Of a row of api_token: neither revoked nor past its end. */
+export const LIVE = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())';
 const COLUMNS = 'id, label, scopes, created_at, expires_at, revoked_at';
 
 /** A token as it is listed: never the token itself, nor its hash. */
@@ -166,7 +166,7 @@ export type TokenList = AccountRef & {
 export async function listTokens(pool: Pool, list: TokenList): Promise<TokenRow[]> {
   const sql = sqlOfPool(pool);
   const account = await findAccount(sql, list);
-  const limit = Math.min(Math.max(Math.trunc(list.limit ?? DEFAULT_LIMIT), 1), MAX_LIMIT);
+  const limit = listLimit(list.limit);
   const rows = await sql.query<TokenRecord>(
     `SELECT ${COLUMNS} FROM api_token
      WHERE account_id = $1 AND ($2::bigint IS NULL OR id < $2) AND ($3 OR revoked_at IS NULL)

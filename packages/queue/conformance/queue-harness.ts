@@ -57,6 +57,20 @@ export interface JobState {
   lastError: string | null;
 }
 
+/** What one test of the conformance suite works with. */
+export interface QueueBench {
+  readonly harness: QueueHarness;
+  /** An engine with ten slots a lane. */
+  readonly queue: Queue;
+  /** Hooks are numbered, so that no two tests share a lane. */
+  readonly hook: number;
+  readonly anotherHook: () => number;
+}
+
+export const WEBHOOKS = [{ kind: 'webhook', version: 1 }] as const;
+export const MAILS = [{ kind: 'email', version: 1 }] as const;
+export const SHORT_LEASE_MS = 300;
+
 export function postgresHarness(url: string): QueueHarness & { pool: Pool } {
   const pool = createPool({
     connectionString: url,

@@ -1,4 +1,4 @@
-import type { BadRequest } from './bad-requests.js';
+import type { BadRequest } from './bad-request.js';
 import type { FuzzWorld, Json } from './fuzz-world.js';
 
 const MAX_SHOWN_CHARS = 300;

@@ -34,6 +34,7 @@ export interface FuzzAnswer {
   readonly text: string;
 }
 
+const PARAMETER = /\{(\w+)\}/gu;
 const ANSWER_WITHIN_MS = 20_000;
 const OTHERS = ['bob', 'cleo', 'dan', 'eve', 'finn', 'gus'];
 
@@ -129,7 +130,7 @@ export class FuzzWorld {
   /** The path of a template, with some of its parameters replaced by what is given. */
   pathOf(template: string, given: Readonly<Record<string, string>> = {}): string {
     return template.replace(
-      /\{(\w+)\}/gu,
+      PARAMETER,
       (_all, name: string) => given[name] ?? this.valueOf(template, name),
     );
   }
@@ -196,6 +197,16 @@ export class FuzzWorld {
       sent.end(body);
     });
   }
+}
+
+/** The names of a path's parameters. */
+export function parametersOf(template: string): string[] {
+  return [...template.matchAll(PARAMETER)].map(([, name = '']) => name);
+}
+
+/** The parameters that an operation takes in its query. */
+export function queryOf({ operation }: FuzzOperation): Json[] {
+  return (operation.parameters ?? []).filter((parameter: Json) => parameter.in === 'query');
 }
 
 function bodyOf(document: Json, operation: Json): Json {

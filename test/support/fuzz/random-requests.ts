@@ -1,7 +1,14 @@
 import * as fc from 'fast-check';
 
-import { fieldsOf, validBody } from './bad-requests.js';
-import type { FuzzOperation, FuzzRequest, FuzzWorld } from './fuzz-world.js';
+import { fieldsOf } from './body-fields.js';
+import {
+  type FuzzOperation,
+  type FuzzRequest,
+  type FuzzWorld,
+  parametersOf,
+  queryOf,
+} from './fuzz-world.js';
+import { validBody } from './good-body.js';
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 const NASTY_TEXTS = [
@@ -68,7 +75,13 @@ export function randomRequest(world: FuzzWorld): fc.Arbitrary<FuzzRequest> {
       { weight: 1, arbitrary: fc.constantFrom(...METHODS) },
     );
     return fc
-      .record({ method, path: pathOf(world, at), query: queryOf(at), headers, body: bodyOf(at) })
+      .record({
+        method,
+        path: pathOf(world, at),
+        query: queryTextOf(at),
+        headers,
+        body: bodyOf(at),
+      })
       .map(({ method: asked, path, query, headers: given, body }) => ({
         method: asked,
         path: `${path}${query}`,
@@ -79,7 +92,7 @@ export function randomRequest(world: FuzzWorld): fc.Arbitrary<FuzzRequest> {
 }
 
 function pathOf(world: FuzzWorld, { template }: FuzzOperation): fc.Arbitrary<string> {
-  const names = [...template.matchAll(/\{(\w+)\}/gu)].map((found) => found[1] ?? '');
+  const names = parametersOf(template);
   const parts = Object.fromEntries(
     names.map((name) => [
       name,
@@ -107,10 +120,8 @@ function pathOf(world: FuzzWorld, { template }: FuzzOperation): fc.Arbitrary<str
     );
 }
 
-function queryOf({ operation }: FuzzOperation): fc.Arbitrary<string> {
-  const known: string[] = (operation.parameters ?? [])
-    .filter((parameter: { in?: string }) => parameter.in === 'query')
-    .map((parameter: { name: string }) => parameter.name);
+function queryTextOf(at: FuzzOperation): fc.Arbitrary<string> {
+  const known = queryOf(at).map(({ name }) => String(name));
   const pair = fc
     .tuple(fc.oneof(fc.constantFrom(...known, 'per_page', 'page'), text), text)
     .map(([name, value]) =>

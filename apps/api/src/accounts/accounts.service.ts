@@ -1,4 +1,4 @@
-import { type Database, schema } from '@ghost/db';
+import { type Database, schema, UNNAMED } from '@ghost/db';
 import { hashToken } from '@ghost/operations';
 import { Inject, Injectable } from '@nestjs/common';
 import { and, eq, gt, isNull, or, type SQL, sql } from 'drizzle-orm';
@@ -16,26 +16,15 @@ const PERSON_COLUMNS = {
 /** Finds people; they are made by `ghost account add`. */
 @Injectable()
 export class AccountsService {
-  constructor(@Inject(DATABASE) private readonly db: Database) {}
+  readonly #byTokenHash: ReturnType<typeof prepareByTokenHash>;
+
+  constructor(@Inject(DATABASE) private readonly db: Database) {
+    this.#byTokenHash = prepareByTokenHash(db);
+  }
 
   /** Whose live token this is; looked up by its hash, so nothing is compared in a time that tells. */
   async findByToken(token: string): Promise<Account | null> {
-    const { apiToken, account } = schema;
-    const [found] = await this.db
-      .select({
-        ...PERSON_COLUMNS,
-        isAdmin: account.isAdmin,
-        token: { id: apiToken.id, scopes: apiToken.scopes, expiresAt: apiToken.expiresAt },
-      })
-      .from(apiToken)
-      .innerJoin(account, eq(account.id, apiToken.accountId))
-      .where(
-        and(
-          eq(apiToken.tokenHash, hashToken(token)),
-          isNull(apiToken.revokedAt),
-          or(isNull(apiToken.expiresAt), gt(apiToken.expiresAt, sql`now()`)),
-        ),
-      );
+    const [found] = await this.#byTokenHash.execute({ hash: hashToken(token) });
     return found ?? null;
   }
 
@@ -73,4 +62,25 @@ export class AccountsService {
       .where(eq(sql`lower(${schema.account.login})`, login.toLowerCase()));
     return found ?? null;
   }
+}
+
+/** Put together once: every request asks it. */
+function prepareByTokenHash(db: Database) {
+  const { apiToken, account } = schema;
+  return db
+    .select({
+      ...PERSON_COLUMNS,
+      isAdmin: account.isAdmin,
+      token: { id: apiToken.id, scopes: apiToken.scopes, expiresAt: apiToken.expiresAt },
+    })
+    .from(apiToken)
+    .innerJoin(account, eq(account.id, apiToken.accountId))
+    .where(
+      and(
+        eq(apiToken.tokenHash, sql.placeholder('hash')),
+        isNull(apiToken.revokedAt),
+        or(isNull(apiToken.expiresAt), gt(apiToken.expiresAt, sql`now()`)),
+      ),
+    )
+    .prepare(UNNAMED);
 }

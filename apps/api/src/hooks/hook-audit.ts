@@ -1,10 +1,9 @@
 import type { Transaction } from '@ghost/db';
-import { type AccessChange, recordAccessChange } from '@ghost/operations';
-import { sqlOf } from '@ghost/queue';
+import type { AccessChange } from '@ghost/operations';
 
 import type { Account } from '../accounts/current-account.js';
+import { auditAccess } from '../repositories/audit-access.js';
 import type { RepositoryAccess } from '../repositories/repository-access.js';
-import { fullName } from '../repositories/repository-view.js';
 import type { HookRow } from './hook-view.js';
 
 /** What an edit of a hook can change, as the audit names it. */
@@ -24,9 +23,7 @@ export async function auditHook(
   access: RepositoryAccess,
   { action, ...change }: HookChange,
 ): Promise<void> {
-  const repository = { id: access.repository.id, fullName: fullName(access) };
-  const detail = detailOf(change);
-  await recordAccessChange(sqlOf(tx), { action, actor, repository, detail });
+  await auditAccess(tx, access, { action, actor, detail: detailOf(change) });
 }
 
 type Sides = { before?: HookRow; after?: HookRow; changed?: readonly HookField[] };

@@ -2,7 +2,8 @@ import type { schema } from '@ghost/db';
 import * as z from 'zod';
 
 import type { RepositoryAccess } from '../repositories/repository-access.js';
-import { repositorySnapshot } from '../snapshots.js';
+import { repositoryUrl } from '../repositories/repository-urls.js';
+import { fullName } from '../repositories/repository-view.js';
 import { type LastResponse, lastResponseView } from './last-response.js';
 
 /** GitHub's sign for "there is a secret"; never accepted as one. */
@@ -73,11 +74,10 @@ export function hookConfigView(hook: HookRow, secret: string = SECRET_MASK): Hoo
 /** A hook in an answer, in GitHub's shape. */
 export function hookView(
   publicUrl: string,
-  { access: { repository, owner }, hook, last }: Omit<FoundHook, 'liveSecrets'>,
+  { access, hook, last }: Omit<FoundHook, 'liveSecrets'>,
   secret?: string,
 ): HookAnswer {
-  const { full_name } = repositorySnapshot(publicUrl, repository, owner);
-  const url = `${publicUrl}/api/repos/${full_name}/hooks/${hook.id}`;
+  const url = `${repositoryUrl(publicUrl, fullName(access))}/hooks/${hook.id}`;
   return {
     type: 'Repository',
     id: hook.id,

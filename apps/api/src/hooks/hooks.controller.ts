@@ -224,6 +224,7 @@ export class HooksController {
     reply.header('etag', hookTag(this.settings.publicUrl, found));
     return hookView(this.settings.publicUrl, found);
   }
+
   private taggedConfig(reply: FastifyReply, found: FoundHook): HookConfigAnswer {
     reply.header('etag', entityTag(JSON.stringify(hookConfigState(found))));
     return hookConfigView(found.hook);

@@ -2,7 +2,14 @@ import { GENERIC_REFUSAL } from '@ghost/policy';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { type Person, startTestApi, type TestApi } from '../../../../test/support/test-api.js';
+import { nextPage } from '../../../../test/support/next-page.js';
+import {
+  type Answer,
+  type Person,
+  startTestApi,
+  type TestApi,
+} from '../../../../test/support/test-api.js';
+import { countBlocked } from '../../../../test/support/until-blocked.js';
 import { waitUntil } from '../../../../test/support/wait-until.js';
 
 const HOOKS = '/repos/ada/engine/hooks';
@@ -206,21 +213,13 @@ test('a hook for a repository that is deleted meanwhile is a 404', async () => {
     await client.query('BEGIN');
     await client.query('DELETE FROM repository WHERE id = $1', [doomed.id]);
     const asked = ada.ask('POST', '/repos/ada/doomed/hooks', hookWith({}));
-    await waitUntil(() => isLocked(), { what: 'the API to wait for the deletion' });
+    await waitUntil(() => countBlocked(api.pool), { what: 'the API to wait for the deletion' });
     await client.query('COMMIT');
     expect((await asked).status).toBe(404);
   } finally {
     client.release();
   }
 });
-
-async function isLocked() {
-  const { rows } = await api.pool.query(
-    `SELECT FROM pg_stat_activity
-     WHERE datname = current_database() AND application_name = 'ghost api' AND wait_event_type = 'Lock'`,
-  );
-  return rows.length > 0;
-}
 
 describe('listing hooks', () => {
   test('pages follow by the Link header, each hook once', async () => {
@@ -231,12 +230,10 @@ describe('listing hooks', () => {
     const seen: number[] = [];
     let next: string | undefined = `${path}?per_page=2`;
     while (next !== undefined) {
-      const { status, body, headers } = await ada.ask('GET', next);
-      expect(status).toBe(200);
-      seen.push(...body.map(({ id }: { id: number }) => id));
-      next = /<https:\/\/ghost\.example\/api([^>]+)>; rel="next"/u.exec(
-        headers.get('link') ?? '',
-      )?.[1];
+      const answer: Answer = await ada.ask('GET', next);
+      expect(answer.status).toBe(200);
+      seen.push(...answer.body.map(({ id }: { id: number }) => id));
+      next = nextPage(answer);
     }
     expect(seen).toEqual(made);
   });

@@ -7,6 +7,8 @@ import {
   startTestApi,
   type TestApi,
 } from '../../../../test/support/test-api.js';
+import { countBlocked } from '../../../../test/support/until-blocked.js';
+import { untilFannedOut } from '../../../../test/support/until-fanned-out.js';
 import { waitUntil } from '../../../../test/support/wait-until.js';
 
 /** Enough that one always holds what a removal waits for. */
@@ -35,18 +37,9 @@ beforeEach(async () => {
   repositoryId = repository.body.id;
   await ada.ask('PUT', `${place}/collaborators/cleo`, { permission: 'admin' });
   hook = (await ada.ask('POST', `${place}/hooks`, { config: { url: URL_OF_HOOK } })).body;
-  await untilFannedOut();
+  // What is counted afterwards are the requests alone.
+  await untilFannedOut(api.pool);
 });
-
-/** Fan-out waits for locks too; what is counted afterwards are the requests alone. */
-const untilFannedOut = () =>
-  waitUntil(
-    async () => {
-      const { rows } = await api.pool.query('SELECT FROM outbox_event WHERE processed_at IS NULL');
-      return rows.length === 0;
-    },
-    { what: 'fan-out to end' },
-  );
 
 /** Until so many requests wait for a lock, or the last of them was answered without waiting. */
 async function untilWaiting(many: number, last: Promise<Answer>): Promise<void> {
@@ -54,16 +47,9 @@ async function untilWaiting(many: number, last: Promise<Answer>): Promise<void> 
   void last.finally(() => {
     answered = true;
   });
-  await waitUntil(
-    async () => {
-      const { rows } = await api.pool.query(
-        `SELECT FROM pg_stat_activity WHERE datname = current_database()
-           AND application_name = 'ghost api' AND wait_event_type = 'Lock'`,
-      );
-      return answered || rows.length >= many;
-    },
-    { what: `${many} requests to wait for a lock` },
-  );
+  await waitUntil(async () => answered || (await countBlocked(api.pool)) >= many, {
+    what: `${many} requests to wait for a lock`,
+  });
 }
 
 /** Runs `work` while another transaction holds what `lock` locks; it ends when `work` says so. */

@@ -14,6 +14,10 @@ interface ApiErrorParts {
   headers?: Readonly<Record<string, string>>;
 }
 
+// A body with a hundred thousand unknown keys must not get an answer that is larger than itself.
+export const MAX_FIELD_ERRORS = 20;
+const MAX_FIELD_CHARS = 100;
+
 /** An answer that is an error, and the asker's to mend; everything else that is thrown is a 500. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
@@ -62,6 +66,10 @@ export function unsupportedMediaType(message: string): ApiError {
   return new ApiError({ status: 415, code: 'unsupported_media_type', message });
 }
 
+export function notJson(): ApiError {
+  return unsupportedMediaType('Send JSON, with the header "content-type: application/json".');
+}
+
 /** @param maxBytes - the bound of the route that refused */
 export function bodyTooLarge(maxBytes: number): ApiError {
   return new ApiError({
@@ -81,13 +89,15 @@ export function methodNotAllowed(method: string, allowed: readonly string[]): Ap
   });
 }
 
-/** GitHub's answer to fields that are missing, malformed or unknown. */
+/** GitHub's answer to fields that are missing, malformed or unknown; it names the first of them. */
 export function validationFailed(errors: readonly FieldError[]): ApiError {
   return new ApiError({
     status: 422,
     code: 'validation_failed',
     message: 'Validation Failed',
-    errors,
+    errors: errors
+      .slice(0, MAX_FIELD_ERRORS)
+      .map((error) => ({ ...error, field: error.field.slice(0, MAX_FIELD_CHARS) })),
   });
 }
 

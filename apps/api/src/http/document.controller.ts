@@ -1,6 +1,5 @@
 import type { Settings } from '@ghost/settings';
-import { Controller, Inject, Injectable, Module, Res } from '@nestjs/common';
-import type { FastifyReply } from 'fastify';
+import { Controller, Header, Inject, Injectable, Module } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import * as z from 'zod';
 
@@ -43,8 +42,8 @@ export class DocumentController {
     status: 200,
     answer: openApiAnswer,
   })
-  show(@Res({ passthrough: true }) reply: FastifyReply): string {
-    reply.header('content-type', 'application/json; charset=utf-8');
+  @Header('content-type', 'application/json; charset=utf-8')
+  show(): string {
     return this.document.text;
   }
 }

@@ -1,12 +1,8 @@
-import { once } from 'node:events';
-import { connect } from 'node:net';
-import { Writable } from 'node:stream';
-
 import { HttpAdapterHost } from '@nestjs/core';
 import type { FastifyInstance } from 'fastify';
-import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
+import { keptLog } from '../../../../test/support/kept-log.js';
 import { startTcpProxy, type TcpProxy } from '../../../../test/support/tcp-proxy.js';
 import {
   type Json,
@@ -24,17 +20,11 @@ let ada: Person;
 let proxy: TcpProxy;
 let adapter: HttpAdapterHost | undefined;
 const routes: { method: string; url: string }[] = [];
-const lines: string[] = [];
-const log = new Writable({
-  write(chunk, _encoding, done) {
-    lines.push(String(chunk));
-    done();
-  },
-});
+const { logger, lines } = keptLog();
 
 beforeAll(async () => {
   api = await startTestApi({
-    logger: pino({ level: 'info' }, log),
+    logger,
     databaseUrl: async (url) => {
       proxy = await startTcpProxy({ targetPort: Number(new URL(url).port) });
       return proxy.urlFor(url);
@@ -265,18 +255,6 @@ describe('paths', () => {
     const init = { method: 'POST', body: 'x', headers: { 'content-type': 'text/plain' } };
     expect((await send('/api/nothing', init)).status).toBe(404);
     expect((await send('/api/user', init)).status).toBe(405);
-  });
-
-  test('a path that cannot be decoded is a 400 in the same shape', async () => {
-    const socket = connect(Number(new URL(api.url).port), '127.0.0.1');
-    socket.end('GET /api/repos/%/x HTTP/1.1\r\nhost: ghost\r\nconnection: close\r\n\r\n');
-    let text = '';
-    socket.on('data', (chunk) => {
-      text += String(chunk);
-    });
-    await once(socket, 'close');
-    expect(text).toMatch(/^HTTP\/1\.1 400 /u);
-    expect(text).toContain('"code":"bad_path"');
   });
 });
 

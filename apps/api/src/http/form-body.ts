@@ -6,13 +6,12 @@ import { takesForms } from './route.js';
 
 /** RFC 8058, section 3.2: `List-Unsubscribe=One-Click` comes in either of these. */
 const FORM_TYPES = ['application/x-www-form-urlencoded', 'multipart/form-data'];
-const FORM = /^(?:application\/x-www-form-urlencoded|multipart\/form-data)\s*(?:;|$)/iu;
 
 /** Forms are for people's buttons and mail programs' one click; a few fields fit. */
 export const MAX_FORM_BYTES = 4096;
 
 export function isForm(contentType: string | undefined): boolean {
-  return contentType !== undefined && FORM.test(contentType);
+  return FORM_TYPES.includes(contentType?.split(';', 1)[0]?.trim().toLowerCase() ?? '');
 }
 
 /** Lets forms through to the routes that take them, unread: that the POST came is what counts. Elsewhere a form is a 415. */

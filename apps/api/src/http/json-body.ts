@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 
 import type { FastifyInstance } from 'fastify';
 
-import { type ApiError, badRequest, unsupportedMediaType } from './api-error.js';
+import { type ApiError, badRequest, notJson, unsupportedMediaType } from './api-error.js';
 import { isDeeperThan } from './json-depth.js';
 
 /** Room for a comment of 65,536 characters of four bytes, each escaped in JSON (`\ud83d\ude00`), and its envelope. */
@@ -54,10 +54,6 @@ export function acceptJsonOnly(server: FastifyInstance): void {
     if (request.headers['content-length'] === '0') done(null, undefined);
     else done(notJson());
   });
-}
-
-function notJson(): ApiError {
-  return unsupportedMediaType('Send JSON, with the header "content-type: application/json".');
 }
 
 /** GET and HEAD are answered whatever body comes with them: it is not read. */

@@ -63,8 +63,7 @@ export class ListedInterceptor implements NestInterceptor {
       map((value: unknown) => {
         if (!(value instanceof Listed)) return value;
         const reply = http.getResponse<FastifyReply>();
-        const url = new URL(this.settings.publicUrl);
-        const asked = new URL(http.getRequest<FastifyRequest>().url, url);
+        const asked = new URL(http.getRequest<FastifyRequest>().url, this.settings.publicUrl);
         const link = (rel: string, after: string | null) => {
           const query = new URLSearchParams(asked.search);
           query.delete('page');

@@ -1,6 +1,7 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
 
 import type { DeclaredRoute } from './declared-routes.js';
+import { RATE_RESOURCES } from './rate-limits.js';
 
 type Components = NonNullable<OpenAPIObject['components']>;
 type Headers = NonNullable<Components['headers']>;
@@ -35,7 +36,10 @@ export const SHARED_HEADERS: Headers = {
     description: 'When the count starts again, in seconds of Unix time.',
     schema: COUNT,
   },
-  RateResource: { description: 'What is counted: always `core`.', schema: { type: 'string' } },
+  RateResource: {
+    description: 'What is counted: requests, or tokens that are not valid.',
+    schema: { type: 'string', enum: [...RATE_RESOURCES] },
+  },
   RetryAfter: { description: 'Seconds after which to try again.', schema: COUNT },
   Challenge: { description: 'How to authenticate (RFC 6750).', schema: { type: 'string' } },
 };

@@ -1,24 +1,17 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { Writable } from 'node:stream';
 
-import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
+import { keptLog } from '../../../../test/support/kept-log.js';
 import { type Person, startTestApi, type TestApi } from '../../../../test/support/test-api.js';
 
 let api: TestApi;
 let ada: Person;
-const lines: string[] = [];
-const log = new Writable({
-  write(chunk, _encoding, done) {
-    lines.push(String(chunk));
-    done();
-  },
-});
+const { logger, lines } = keptLog();
 
 beforeAll(async () => {
-  api = await startTestApi({ logger: pino({ level: 'info' }, log) });
+  api = await startTestApi({ logger });
   ada = await api.addPerson('ada');
   await ada.ask('POST', '/user/repos', { name: 'engine' });
 });
@@ -92,6 +85,12 @@ describe('bytes that are no request are answered in the shape of every error, an
       400,
       'bad_transfer_encoding',
     ],
+    [
+      'a path that cannot be decoded',
+      'GET /api/repos/%/x HTTP/1.1\r\nhost: a\r\n\r\n',
+      400,
+      'bad_path',
+    ],
     ['a URL with a bad host', 'GET http://[/api/user HTTP/1.1\r\nhost: a\r\n\r\n', 400, 'bad_host'],
     [
       'a URL with a bad port',
@@ -118,6 +117,7 @@ describe('bytes that are no request are answered in the shape of every error, an
     const [head = '', body = ''] = text.split('\r\n\r\n');
     expect(head).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `, 'u'));
     expect(head).toMatch(/connection: close/iu);
+    expect(head).toMatch(/^x-frame-options: DENY/imu);
     expect(JSON.parse(body)).toEqual({ message: expect.stringMatching(/\.$/u), code });
     expect(text).not.toMatch(/HPE_|Parse Error|node|at \//u);
   });
@@ -140,6 +140,8 @@ describe('bytes that are no request are answered in the shape of every error, an
   test('an expectation that is not known is a 417', async () => {
     const text = await exchange('GET / HTTP/1.1\r\nhost: a\r\nexpect: tea\r\n\r\n');
     expect(text).toMatch(/^HTTP\/1\.1 417 .*"code":"expectation_failed"/su);
+    const metrics = await (await fetch(`${api.url}/metrics`)).text();
+    expect(metrics).toMatch(/ghost_api_refused_total\{status="417"\} 1/u);
   });
 
   test('they are counted, and at the usual level not logged', async () => {

@@ -6,6 +6,7 @@ import type { RawServerDefault } from 'fastify';
 import type { Logger } from 'pino';
 
 import type { MetricsService } from '../status/metrics.service.js';
+import { SECURITY_HEADERS } from './security-headers.js';
 
 type ConnectionFault = Error & { code?: string };
 interface Refusal {
@@ -19,6 +20,10 @@ const BAD_REQUEST: Refusal = {
   status: 400,
   code: 'bad_request',
   message: 'The bytes that came are no HTTP/1.1 request.',
+};
+const BAD_LENGTH: Refusal = {
+  ...BAD_REQUEST,
+  message: 'The content-length is wrong, or contradicts the transfer-encoding.',
 };
 const REFUSALS: Readonly<Record<string, Refusal>> = {
   HPE_HEADER_OVERFLOW: {
@@ -41,14 +46,8 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
     ...BAD_REQUEST,
     message: 'HTTP/2 is not spoken here: send HTTP/1.1.',
   },
-  HPE_INVALID_CONTENT_LENGTH: {
-    ...BAD_REQUEST,
-    message: 'The content-length is wrong, or contradicts the transfer-encoding.',
-  },
-  HPE_UNEXPECTED_CONTENT_LENGTH: {
-    ...BAD_REQUEST,
-    message: 'The content-length is wrong, or contradicts the transfer-encoding.',
-  },
+  HPE_INVALID_CONTENT_LENGTH: BAD_LENGTH,
+  HPE_UNEXPECTED_CONTENT_LENGTH: BAD_LENGTH,
 };
 const NO_TUNNEL: Refusal = {
   status: 405,
@@ -62,7 +61,8 @@ const NO_TUNNEL: Refusal = {
  * bytes cost their sender nothing, so they are counted, and logged for debugging only.
  */
 export function parserFaultHandler(logger: Logger, metrics: () => MetricsService) {
-  return (error: ConnectionFault, socket: Socket & { _httpMessage?: unknown }): void => {
+  return (error: ConnectionFault, socket: Socket): void => {
+    // Node's own, until the answer's end.
     const answering = Reflect.get(socket, '_httpMessage') as { headersSent?: boolean } | undefined;
     // A client that went away, or an answer under way: nobody could tell the two answers apart.
     if (error.code === 'ECONNRESET' || !socket.writable || answering?.headersSent === true) {
@@ -77,17 +77,18 @@ export function parserFaultHandler(logger: Logger, metrics: () => MetricsService
 }
 
 /** Refuses CONNECT: this is no proxy. Without a listener Node would close the connection without a word. */
-export function refuseTunnels(server: RawServerDefault, metrics: () => MetricsService): void {
+export function refuseTunnels(server: RawServerDefault, metrics: MetricsService): void {
   server.on('connect', (_request, socket: Duplex) => {
     socket.on('error', () => socket.destroy());
-    metrics().countRefusal(NO_TUNNEL.status);
+    metrics.countRefusal(NO_TUNNEL.status);
     socket.end(answerText(NO_TUNNEL), () => socket.destroy());
   });
 }
 
 /** Answers an `Expect` that is not known, which Node would answer without a word. */
-export function refuseExpectations(server: RawServerDefault): void {
+export function refuseExpectations(server: RawServerDefault, metrics: MetricsService): void {
   server.on('checkExpectation', (_request, response) => {
+    metrics.countRefusal(417);
     const body = JSON.stringify({
       message: 'The header "expect" may only say 100-continue.',
       code: 'expectation_failed',
@@ -97,9 +98,9 @@ export function refuseExpectations(server: RawServerDefault): void {
 }
 
 const ANSWER_HEADERS = {
+  ...SECURITY_HEADERS,
   'content-type': 'application/json; charset=utf-8',
   'cache-control': 'no-store',
-  'x-content-type-options': 'nosniff',
 } as const;
 
 function answerText({ status, code, message, headers = {} }: Refusal): string {

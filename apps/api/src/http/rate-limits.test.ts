@@ -1,8 +1,6 @@
-import { Writable } from 'node:stream';
-
-import { pino } from 'pino';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 
+import { keptLog } from '../../../../test/support/kept-log.js';
 import {
   type Json,
   startTestApi,
@@ -13,13 +11,8 @@ import { AccountsService } from '../accounts/accounts.service.js';
 
 let api: TestApi;
 let lookUps = 0;
-const lines: Json[] = [];
-const log = new Writable({
-  write(chunk, _encoding, done) {
-    lines.push(JSON.parse(String(chunk)));
-    done();
-  },
-});
+const { logger, lines } = keptLog();
+const logged = (): Json[] => lines.map((line) => JSON.parse(line));
 
 afterEach(async () => {
   vi.useRealTimers();
@@ -31,7 +24,7 @@ async function start(env: TestApiOptions['env'] = {}): Promise<void> {
   lines.length = 0;
   api = await startTestApi({
     env,
-    logger: pino({ level: 'info' }, log),
+    logger,
     instrument: (instance) => {
       if (instance instanceof AccountsService) {
         const find = instance.findByToken.bind(instance);
@@ -79,7 +72,7 @@ describe('by account', () => {
     // Whoever has another account is not touched.
     expect((await bob.ask('GET', '/user')).status).toBe(200);
     // It may be asked a thousand times: the log at its usual level does not grow.
-    expect(lines.filter(({ status }) => status === 429)).toEqual([]);
+    expect(logged().filter(({ status }) => status === 429)).toEqual([]);
   });
 
   test('after the hour it starts again', async () => {
@@ -191,7 +184,7 @@ describe('by address', () => {
     expect((await bob.ask('GET', '/user')).status).toBe(429);
     expect(lookUps).toBe(before);
     expect((await ada.ask('GET', '/user')).status).toBe(200);
-    expect(lines.filter(({ event }) => event === 'api.sign_in_failed')).toMatchObject([
+    expect(logged().filter(({ event }) => event === 'api.sign_in_failed')).toMatchObject([
       { reason: 'unknown_token', address: '127.0.0.1', requestId: expect.any(String) },
       { reason: 'unknown_token' },
     ]);
@@ -261,7 +254,7 @@ describe('who the client is', () => {
     expect((await asked('203.0.113.7, 10.1.2.3:80')).status).toBe(401);
     expect((await asked('[2001:db8::1]:443')).status).toBe(401);
     expect((await asked('2001:db8::2')).status).toBe(429);
-    const warned = () => lines.filter(({ event }) => event === 'api.forwarded_for_unreadable');
+    const warned = () => logged().filter(({ event }) => event === 'api.forwarded_for_unreadable');
     expect(warned()).toEqual([]);
     await asked('unknown');
     await asked('unknown');

@@ -13,6 +13,9 @@ const HOUR_MS = 3_600_000;
 /** Of each kind: the one that asked longest ago is forgotten first. 10,000 take about 2 MB. */
 const MAX_COUNTED = 10_000;
 
+/** What is counted, as `x-ratelimit-resource` names it: requests, and tokens that are not good. */
+export const RATE_RESOURCES = ['core', 'sign_in'] as const;
+
 type Limiter = ReturnType<FastifyInstance['createRateLimit']>;
 type Count = Extract<Awaited<ReturnType<Limiter>>, { isAllowed: false }>;
 /** Each null: not limited. */
@@ -133,7 +136,11 @@ export class RateLimits {
   }
 }
 
-function describe(reply: FastifyReply, count: Count, resource: 'core' | 'sign_in'): void {
+function describe(
+  reply: FastifyReply,
+  count: Count,
+  resource: (typeof RATE_RESOURCES)[number],
+): void {
   const { max, remaining } = count;
   reply.headers({
     'x-ratelimit-limit': max,

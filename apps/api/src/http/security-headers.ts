@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 
 // Nothing here is meant to be shown, framed or run in a browser; pages for people say what they need.
-const HEADERS = {
+export const SECURITY_HEADERS = {
   'x-content-type-options': 'nosniff',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'referrer-policy': 'no-referrer',
@@ -9,7 +9,7 @@ const HEADERS = {
 } as const;
 
 export function secure(reply: FastifyReply): void {
-  reply.headers(HEADERS);
+  reply.headers(SECURITY_HEADERS);
 }
 
 /**

@@ -1,11 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 
-import { type FieldError, validationFailed } from './api-error.js';
+import { type FieldError, MAX_FIELD_ERRORS, validationFailed } from './api-error.js';
 import type { DeclaredRoute } from './declared-routes.js';
 import { routeIdOf } from './route.js';
-
-const MAX_ERRORS = 20;
-const MAX_NAME_CHARS = 100;
 
 /**
  * A route that takes no query or no body refuses one as strictly as those that do refuse an unknown field: what
@@ -37,6 +34,6 @@ function bodyOf({ body }: FastifyRequest): unknown {
 function unknownOf(given: unknown, message: string): FieldError[] {
   if (typeof given !== 'object' || given === null) return [];
   return Object.keys(given)
-    .slice(0, MAX_ERRORS)
-    .map((name) => ({ field: name.slice(0, MAX_NAME_CHARS), code: 'unknown_field', message }));
+    .slice(0, MAX_FIELD_ERRORS)
+    .map((field) => ({ field, code: 'unknown_field', message }));
 }

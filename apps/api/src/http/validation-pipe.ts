@@ -1,14 +1,16 @@
 import { Injectable, type ArgumentMetadata, type PipeTransform } from '@nestjs/common';
 
-import { badRequest, type FieldError, notFound, validationFailed } from './api-error.js';
+import {
+  badRequest,
+  type FieldError,
+  MAX_FIELD_ERRORS,
+  notFound,
+  validationFailed,
+} from './api-error.js';
 
 type Issue = NonNullable<
   Awaited<ReturnType<NonNullable<ArgumentMetadata['schema']>['~standard']['validate']>>['issues']
 >[number];
-
-// A body with a hundred thousand unknown keys must not get an answer that is larger than itself.
-const MAX_ERRORS = 20;
-const MAX_FIELD_CHARS = 100;
 
 /**
  * Validates each argument by the schema in its decorator: `@Body({ schema })`. A path that fits no
@@ -28,9 +30,7 @@ export class ValidationPipe implements PipeTransform {
     ) {
       throw badRequest('not_an_object', 'The body must be a JSON object.');
     }
-    throw validationFailed(
-      result.issues.flatMap((issue) => fieldErrors(issue, given, type)).slice(0, MAX_ERRORS),
-    );
+    throw validationFailed(result.issues.flatMap((issue) => fieldErrors(issue, given, type)));
   }
 }
 
@@ -39,7 +39,7 @@ function fieldErrors(issue: Issue, given: unknown, type: ArgumentMetadata['type'
   const field = nameOf(path);
   const keys: unknown = Reflect.get(issue, 'keys');
   if (codeOf(issue) === 'unrecognized_keys' && Array.isArray(keys)) {
-    return keys.slice(0, MAX_ERRORS).map((key) => ({
+    return keys.slice(0, MAX_FIELD_ERRORS).map((key) => ({
       field: nameOf([...path, String(key)]),
       code: 'unknown_field',
       message: `There is no such ${type === 'query' ? 'query parameter' : 'field'}.`,
@@ -56,7 +56,7 @@ function pathOf(issue: Issue): PropertyKey[] {
 }
 
 function nameOf(path: readonly PropertyKey[]): string {
-  return path.map(String).join('.').slice(0, MAX_FIELD_CHARS);
+  return path.map(String).join('.');
 }
 
 function codeOf(issue: Issue): unknown {

@@ -1,14 +1,12 @@
 import type { FastifyReply } from 'fastify';
 
-/** Nothing may run, load or frame the page; its form may only answer to where it came from. */
+/** Beside those of every answer: nothing may run, load or frame the page; its form may only answer to where it came from. */
 const PAGE_HEADERS = {
   'content-type': 'text/html; charset=utf-8',
   'content-security-policy':
     "default-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
   // The token is in the URL.
   'referrer-policy': 'no-referrer',
-  'cache-control': 'no-store',
-  'x-content-type-options': 'nosniff',
   'x-robots-tag': 'noindex',
 } as const;
 

@@ -4,7 +4,7 @@ import { sqlOf } from '@ghost/queue';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 
 import { FanoutWorld } from '../../../../test/support/fanout-world.js';
-import { waitUntil } from '../../../../test/support/wait-until.js';
+import { untilBlocked } from '../../../../test/support/until-blocked.js';
 import type { FanoutEvent, FanoutPage } from '../outbox/fanout-consumer.js';
 
 const NOW = new Date('2026-01-02T03:04:05Z');
@@ -160,15 +160,7 @@ test('a removal waits for the open page, and then ends its mail', async () => {
     const { jobs } = await world.notifier.page(tx, added, null);
     const wish = { accountId, addresses: [address], actor: null };
     removed = removeAddresses(world.pool, world.queue, wish);
-    await waitUntil(
-      async () => {
-        const { rows } = await world.pool.query(
-          'SELECT FROM pg_stat_activity WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0',
-        );
-        return rows.length > 0;
-      },
-      { what: 'the removal to wait' },
-    );
+    await untilBlocked(world.pool, 'the removal to wait');
     await world.queue.enqueue(sqlOf(tx), jobs);
   });
   expect(await removed).toBe('removed');

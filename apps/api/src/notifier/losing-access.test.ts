@@ -4,7 +4,7 @@ import { and, eq } from 'drizzle-orm';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 import { FanoutWorld, gate, type Place } from '../../../../test/support/fanout-world.js';
-import { waitUntil } from '../../../../test/support/wait-until.js';
+import { untilBlocked } from '../../../../test/support/until-blocked.js';
 import type { FanoutConsumer } from '../outbox/fanout-consumer.js';
 
 let world: FanoutWorld;
@@ -50,18 +50,6 @@ async function mailOf(event: string): Promise<string[]> {
   return rows.map((row) => row.status);
 }
 
-/** Until a transaction waits for a lock that another holds. */
-const untilBlocked = () =>
-  waitUntil(
-    async () => {
-      const { rows } = await world.pool.query(
-        `SELECT FROM pg_stat_activity WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0`,
-      );
-      return rows.length > 0;
-    },
-    { what: 'a transaction that waits' },
-  );
-
 describe('a member who is removed gets no mail', () => {
   test('when a page of fan-out that saw the member is open: the removal waits, and cancels', async () => {
     const seen = gate();
@@ -81,7 +69,7 @@ describe('a member who is removed gets no mail', () => {
     const removal = removeMember().then(() => {
       removed = true;
     });
-    await untilBlocked();
+    await untilBlocked(world.pool);
     expect(removed).toBe(false);
     commit.open();
     await removal;
@@ -99,7 +87,7 @@ describe('a member who is removed gets no mail', () => {
     await removing.opened;
     const event = await world.publishComment(place);
     await world.startOutbox();
-    await untilBlocked();
+    await untilBlocked(world.pool);
     expect(await mailOf(event)).toEqual([]);
     commit.open();
     await removal;
@@ -117,7 +105,7 @@ describe('a member who is removed gets no mail', () => {
     await holder.query('UPDATE repository SET private = true');
     const event = await world.publishComment(place);
     await world.startOutbox();
-    await untilBlocked();
+    await untilBlocked(world.pool);
     await holder.query('COMMIT');
     holder.release();
     await world.untilProcessed(event);

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
+import { nextPage } from '../../../../test/support/next-page.js';
 import {
   type Answer,
   type Person,
@@ -25,9 +26,6 @@ afterAll(() => api.stop());
 const NOT_FOUND = { message: 'Not Found', code: 'not_found' };
 const logins = (answer: Answer): string[] =>
   answer.body.map((person: { login: string }) => person.login);
-/** The path of a page's `rel="next"`. */
-const nextOf = (answer: Answer) =>
-  /<https:\/\/ghost\.example\/api([^>]+)>; rel="next"/u.exec(answer.headers.get('link') ?? '')?.[1];
 
 describe('adding', () => {
   test.each([
@@ -163,7 +161,7 @@ describe('listing', () => {
     for (let page = 0; path !== undefined && page < 10; page += 1) {
       const answer: Answer = await bob.ask('GET', path);
       seen.push(...logins(answer));
-      path = nextOf(answer);
+      path = nextPage(answer);
     }
     expect(seen).toEqual(['ada', 'bob', 'cleo', 'crew-pull']);
   });

@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 
+import { askWhileLocked } from '../../../../test/support/ask-while-locked.js';
 import {
   type Json,
   type Person,
   startTestApi,
   type TestApi,
 } from '../../../../test/support/test-api.js';
-import { waitUntil } from '../../../../test/support/wait-until.js';
+import { untilFannedOut } from '../../../../test/support/until-fanned-out.js';
 
 const HOOK = { config: { url: 'https://receiver.example/hook' } };
 
@@ -33,18 +34,9 @@ beforeEach(async () => {
   hook = (await ada.ask('POST', `${place}/hooks`, HOOK)).body;
   const scopes = ['repo', 'hooks', 'admin'];
   token = (await ada.ask('POST', '/user/tokens', { label: 'one', scopes })).body;
-  await untilFannedOut();
+  // What waits afterwards is the request.
+  await untilFannedOut(api.pool);
 });
-
-/** Fan-out waits for locks too; what is counted afterwards are the requests alone. */
-const untilFannedOut = () =>
-  waitUntil(
-    async () => {
-      const { rows } = await api.pool.query('SELECT FROM outbox_event WHERE processed_at IS NULL');
-      return rows.length === 0;
-    },
-    { what: 'fan-out to end' },
-  );
 
 async function state() {
   const { rows } = await api.pool.query(
@@ -58,36 +50,15 @@ async function state() {
 }
 
 /** Asks with the token, which `ends` while the request waits for the repository. */
-async function askAndEnd(method: string, path: string, body: unknown, ends: () => Promise<void>) {
-  const holder = await api.pool.connect();
-  try {
-    await holder.query('BEGIN');
-    await holder.query('SELECT FROM repository WHERE name = $1 FOR UPDATE', [`place-${made}`]);
-    const asking = fetch(`${api.url}/api${path}`, {
+function askAndEnd(method: string, path: string, body: unknown, ends: () => Promise<void>) {
+  const ask = () =>
+    fetch(`${api.url}/api${path}`, {
       method,
       headers: { authorization: `Bearer ${token.token}`, 'content-type': 'application/json' },
       body: JSON.stringify(body),
     });
-    let answered = false;
-    void asking.finally(() => {
-      answered = true;
-    });
-    await waitUntil(async () => answered || (await isWaiting()), { what: 'the request to wait' });
-    await ends();
-    await holder.query('COMMIT');
-    return await asking;
-  } finally {
-    await holder.query('ROLLBACK');
-    holder.release();
-  }
-}
-
-async function isWaiting(): Promise<boolean> {
-  const { rows } = await api.pool.query(
-    `SELECT FROM pg_stat_activity WHERE datname = current_database()
-       AND application_name = 'ghost api' AND wait_event_type = 'Lock'`,
-  );
-  return rows.length > 0;
+  const lock = `SELECT FROM repository WHERE name = 'place-${made}' FOR UPDATE`;
+  return askWhileLocked(api.pool, lock, ask, ends);
 }
 
 async function revoke(): Promise<void> {

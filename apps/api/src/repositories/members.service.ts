@@ -7,7 +7,6 @@ import {
   schema,
   type Transaction,
 } from '@ghost/db';
-import { type AuditAction, recordAccessChange } from '@ghost/operations';
 import { type Queue, sqlOf } from '@ghost/queue';
 import type { Settings } from '@ghost/settings';
 import { Inject, Injectable } from '@nestjs/common';
@@ -18,6 +17,7 @@ import type { Account, Person } from '../accounts/current-account.js';
 import { DATABASE, POOL, QUEUE, SETTINGS } from '../database/tokens.js';
 import { invalidField, notFound } from '../http/api-error.js';
 import { actorSnapshot, repositorySnapshot } from '../snapshots.js';
+import { auditAccess } from './audit-access.js';
 import {
   type MemberPermission,
   type NewCollaborator,
@@ -34,7 +34,6 @@ import {
 } from './repository-access.js';
 import type { RepositoryPath } from './repository-path.js';
 import type { CollaboratorsQuery } from './repository-queries.js';
-import { fullName } from './repository-view.js';
 
 const WRITERS: Permission[] = ['write', 'admin'];
 const LEVELS: readonly MemberPermission[] = ['read', 'write', 'admin'];
@@ -117,14 +116,15 @@ export class MembersService {
       const key = { repositoryId: access.repository.id, accountId: person.id };
       const [before] = await tx.select().from(schema.member).where(isMember(key));
       if (before?.permission === permission) return;
-      const change = { before: before?.permission ?? null, after: permission };
+      const detail = { before: before?.permission ?? null, after: permission };
+      const change = { actor: account, subject: person, detail };
       if (before === undefined) {
         await tx.insert(schema.member).values({ ...key, permission });
         await this.publish(tx, 'member.added', access, account, person);
-        await audit(tx, 'member.added', account, access, person, change);
+        await auditAccess(tx, access, { action: 'member.added', ...change });
       } else {
         await tx.update(schema.member).set({ permission }).where(isMember(key));
-        await audit(tx, 'member.changed', account, access, person, change);
+        await auditAccess(tx, access, { action: 'member.changed', ...change });
       }
     });
   }
@@ -145,8 +145,9 @@ export class MembersService {
       const key = { repositoryId: access.repository.id, accountId: person.id };
       const [removed] = await tx.delete(schema.member).where(isMember(key)).returning();
       if (removed === undefined) return;
-      const change = { before: removed.permission, after: null };
-      await audit(tx, 'member.removed', account, access, person, change);
+      const detail = { before: removed.permission, after: null };
+      const change = { actor: account, subject: person, detail };
+      await auditAccess(tx, access, { action: 'member.removed', ...change });
       await this.publish(tx, 'member.removed', access, account, person);
       if (access.repository.private) await this.queue.cancel(sqlOf(tx), key, 'access_lost');
     });
@@ -199,16 +200,4 @@ function requireNotOwner(access: RepositoryAccess, person: Person): void {
   if (person.id !== access.owner.id) return;
   const message = 'The owner of a repository has every permission, and is no member.';
   throw invalidField('username', 'invalid', message);
-}
-
-async function audit(
-  tx: Transaction,
-  action: AuditAction,
-  actor: Account,
-  access: RepositoryAccess,
-  subject: Person,
-  detail: { before: MemberPermission | null; after: MemberPermission | null },
-): Promise<void> {
-  const repository = { id: access.repository.id, fullName: fullName(access) };
-  await recordAccessChange(sqlOf(tx), { action, actor, repository, subject, detail });
 }

@@ -1,5 +1,4 @@
 import { type Database, inTransaction, type Pool, schema, type Transaction } from '@ghost/db';
-import { type AuditAction, recordAccessChange } from '@ghost/operations';
 import { type Queue, sqlOf } from '@ghost/queue';
 import { Inject, Injectable } from '@nestjs/common';
 import { eq, inArray, sql } from 'drizzle-orm';
@@ -7,11 +6,12 @@ import { eq, inArray, sql } from 'drizzle-orm';
 import type { Account } from '../accounts/current-account.js';
 import { DATABASE, POOL, QUEUE } from '../database/tokens.js';
 import { invalidField, missingScope } from '../http/api-error.js';
+import { auditAccess } from './audit-access.js';
 import { cancelUnreadableMail } from './cancel-unreadable-mail.js';
 import { lockAccess, type RepositoryAccess, requireAccess } from './repository-access.js';
 import type { RepositoryPath } from './repository-path.js';
 import type { NewRepository, RepositoryEdit } from './repository-schemas.js';
-import { fullName, visibilityOf } from './repository-view.js';
+import { visibilityOf } from './repository-view.js';
 
 /** Throws when the asker's `If-Match` does not name what they see now. */
 export type AccessPrecondition = (current: RepositoryAccess) => void;
@@ -38,7 +38,8 @@ export class RepositoriesService {
       await tx.insert(schema.threadCounter).values({ repositoryId: repository.id });
       await tx.insert(schema.watch).values({ repositoryId: repository.id, accountId: account.id });
       const access: RepositoryAccess = { repository, owner: account, permission: 'admin' };
-      await audit(tx, 'repository.created', account, access, { after: visibilityOf(repository) });
+      const detail = { after: visibilityOf(repository) };
+      await auditAccess(tx, access, { action: 'repository.created', actor: account, detail });
       return access;
     });
   }
@@ -75,9 +76,9 @@ export class RepositoriesService {
         .returning();
       if (changed === undefined) throw new Error('The update of a locked repository found no row');
       if (turned) {
-        const before = visibilityOf(repository);
-        const after = visibilityOf(changed);
-        await audit(tx, 'repository.visibility_changed', account, access, { before, after });
+        const detail = { before: visibilityOf(repository), after: visibilityOf(changed) };
+        const action = 'repository.visibility_changed';
+        await auditAccess(tx, access, { action, actor: account, detail });
         if (changed.private) await cancelUnreadableMail(tx, this.queue, changed.id);
       }
       return { ...access, repository: changed };
@@ -97,7 +98,8 @@ export class RepositoriesService {
       const access = await lockAccess(tx, account, path, 'admin');
       precondition(access);
       const { repository } = access;
-      await audit(tx, 'repository.deleted', account, access, { before: visibilityOf(repository) });
+      const detail = { before: visibilityOf(repository) };
+      await auditAccess(tx, access, { action: 'repository.deleted', actor: account, detail });
       await clearOut(tx, repository.id);
       await tx.delete(schema.repository).where(eq(schema.repository.id, repository.id));
       // Last, as it locks lanes that others' mail passes through.
@@ -121,15 +123,4 @@ async function clearOut(tx: Transaction, repositoryId: number): Promise<void> {
     .where(eq(thread.repositoryId, repositoryId));
   await tx.delete(commentCounter).where(inArray(commentCounter.threadId, threads));
   await tx.delete(comment).where(inArray(comment.threadId, threads));
-}
-
-async function audit(
-  tx: Transaction,
-  action: AuditAction,
-  actor: Account,
-  access: RepositoryAccess,
-  detail: Record<string, unknown>,
-): Promise<void> {
-  const repository = { id: access.repository.id, fullName: fullName(access) };
-  await recordAccessChange(sqlOf(tx), { action, actor, repository, detail });
 }

@@ -6,7 +6,7 @@ import {
   schema,
   type Transaction,
 } from '@ghost/db';
-import { eq, ne, type SQL, sql } from 'drizzle-orm';
+import { eq, ne, type Placeholder, type SQL, sql } from 'drizzle-orm';
 
 import type { Account } from '../accounts/current-account.js';
 import { forbidden, notFound, unauthorized } from '../http/api-error.js';
@@ -46,31 +46,34 @@ export const ONE_ROW = sql`(select) one`;
 /** The id of the joined repository; no row has 0. */
 export const REPOSITORY_ID = sql<number>`coalesce(${schema.repository.id}, 0)`;
 
-export function isOwnerAt(path: RepositoryPath): SQL {
-  return sql`lower(${schema.account.login}) = ${path.owner.toLowerCase()}`;
+/** Who asks; by a placeholder in a statement that is put together once. */
+type Asker = { id: number | Placeholder } | null;
+
+export function isOwnerAt({ owner }: { owner: string | Placeholder }): SQL {
+  return sql`lower(${schema.account.login}) = lower(${owner})`;
 }
 
-export function isRepositoryAt(path: RepositoryPath): SQL {
+export function isRepositoryAt({ repo }: { repo: string | Placeholder }): SQL {
   const { ownerId, name } = schema.repository;
-  return sql`${ownerId} = coalesce(${schema.account.id}, 0) and lower(${name}) = ${path.repo.toLowerCase()}`;
+  return sql`${ownerId} = coalesce(${schema.account.id}, 0) and lower(${name}) = lower(${repo})`;
 }
 
-export function isMembershipOf(account: Account | null): SQL {
+export function isMembershipOf(account: Asker): SQL {
   const { repositoryId, accountId } = schema.member;
   return sql`${repositoryId} = ${REPOSITORY_ID} and ${accountId} = ${idOf(account)}`;
 }
 
 /** What the asker may do, by the joins; in what is absent, as in what is private: nothing. */
-export function joinedPermission(account: Account | null): SQL<Permission> {
+export function joinedPermission(account: Asker): SQL<Permission> {
   const { ownerId, private: hidden } = schema.repository;
   return sql<Permission>`repository_permission(coalesce(${ownerId}, 0), coalesce(${hidden}, true), ${schema.member.permission}, ${idOf(account)})`;
 }
 
-export function isReadableBy(account: Account | null): SQL {
+export function isReadableBy(account: Asker): SQL {
   return ne(joinedPermission(account), 'none');
 }
 
-function idOf(account: { id: number } | null): SQL {
+function idOf(account: Asker): SQL {
   return sql`${account?.id ?? null}::bigint`;
 }
 

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 
 import { gate } from '../../../../test/support/fanout-world.js';
 import { type Person, startTestApi, type TestApi } from '../../../../test/support/test-api.js';
+import { countBlocked } from '../../../../test/support/until-blocked.js';
 import { waitUntil } from '../../../../test/support/wait-until.js';
 import { NotifierService } from '../notifier/notifier.service.js';
 import { WebhookFanoutService } from '../webhook-fanout/webhook-fanout.service.js';
@@ -79,17 +80,7 @@ const untilFannedOut = () =>
 
 /** Until the API waits for a lock in a statement. */
 const untilWaiting = (statement: string) =>
-  waitUntil(
-    async () => {
-      const { rows } = await api.pool.query(
-        `SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'ghost api'
-           AND wait_event_type = 'Lock' AND query LIKE $1`,
-        [statement],
-      );
-      return rows.length > 0;
-    },
-    { what: `the API to wait in ${statement}` },
-  );
+  waitUntil(() => countBlocked(api.pool, statement), { what: `the API to wait in ${statement}` });
 
 const openThread = () => ada.ask('POST', `/repos/ada/${repository}/threads`, { title: 'News' });
 
@@ -240,8 +231,9 @@ describe('deleting a repository', () => {
       () => cleo.ask('POST', `${place}/threads/1/comments`, { body: 'Me too, @eve' }),
       openThread,
       () => eve.ask('PUT', `${place}/subscription`, { subscribed: true }),
-      () => cleo.ask('PATCH', `${place}/comments/${first.id}`, { body: `@eve ${made}` }),
+      () => cleo.ask('PATCH', `${place}/threads/comments/${first.id}`, { body: `@eve ${made}` }),
     ];
+    for (const act of acts) expect((await act()).status).toBeLessThan(300);
     const posting = Array.from({ length: 10 }, () => acts.map((act) => act())).flat();
     const removal = await remove();
     expect(removal.status).toBe(204);

@@ -6,6 +6,7 @@ const WINDOW_MS = 60_000;
 const QUANTILES = ['0.5', '0.99', '1'] as const;
 
 export type LoopDelays = Readonly<Record<(typeof QUANTILES)[number], number>>;
+type DelayHistogram = Pick<IntervalHistogram, 'percentile' | 'max' | 'count' | 'reset'>;
 const NONE: LoopDelays = { '0.5': 0, '0.99': 0, '1': 0 };
 
 /**
@@ -15,16 +16,12 @@ const NONE: LoopDelays = { '0.5': 0, '0.99': 0, '1': 0 };
 export class LoopDelay {
   private before: LoopDelays = NONE;
   private beganAt: number;
-  private readonly histogram: Pick<IntervalHistogram, 'percentile' | 'max' | 'count' | 'reset'>;
+  private readonly histogram: DelayHistogram;
   private readonly resolutionMs: number;
   private readonly nowMs: () => number;
 
   /** @param histogram - of nanoseconds between two looks, `resolutionMs` apart when nothing delays */
-  constructor(
-    histogram: Pick<IntervalHistogram, 'percentile' | 'max' | 'count' | 'reset'>,
-    resolutionMs: number,
-    nowMs: () => number,
-  ) {
+  constructor(histogram: DelayHistogram, resolutionMs: number, nowMs: () => number) {
     this.histogram = histogram;
     this.resolutionMs = resolutionMs;
     this.nowMs = nowMs;

@@ -8,7 +8,7 @@ import {
   gate,
   type Place,
 } from '../../../../test/support/fanout-world.js';
-import { waitUntil } from '../../../../test/support/wait-until.js';
+import { untilBlocked } from '../../../../test/support/until-blocked.js';
 import type { Account } from '../accounts/current-account.js';
 import type { FanoutConsumer } from '../outbox/fanout-consumer.js';
 import { CommentsService } from './comments.service.js';
@@ -79,17 +79,6 @@ async function jobsOf(event: string): Promise<Record<string, string>> {
   return Object.fromEntries(rows.map(({ kind, status }) => [kind, status]));
 }
 
-const waitingQuery = () =>
-  waitUntil(
-    async () => {
-      const { rows } = await world.pool.query<{ query: string }>(
-        `SELECT query FROM pg_stat_activity WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0`,
-      );
-      return rows[0]?.query;
-    },
-    { what: 'a transaction that waits' },
-  );
-
 const publishEdit = () =>
   world.publish({
     type: 'comment.edited',
@@ -120,7 +109,7 @@ describe('the text of a comment that is deleted is sent to nobody', () => {
       const deletion = deleteComment().then(() => {
         deleted = true;
       });
-      expect(await waitingQuery()).toContain('for no key update');
+      expect(await untilBlocked(world.pool)).toContain('for no key update');
       expect(deleted).toBe(false);
       commit.open();
       await deletion;
@@ -141,7 +130,7 @@ describe('the text of a comment that is deleted is sent to nobody', () => {
     });
     await deleting.opened;
     await world.startOutbox();
-    expect(await waitingQuery()).toContain('FOR SHARE');
+    expect(await untilBlocked(world.pool)).toContain('FOR SHARE');
     expect(await jobsOf(created)).toEqual({});
     commit.open();
     await deletion;
@@ -221,7 +210,7 @@ describe('an operator who asks for it again', () => {
     });
     await deleting.opened;
     const retries = ids.map((id) => retryJob(world.pool, world.queue, id));
-    await waitingQuery();
+    await untilBlocked(world.pool);
     commit.open();
     await deletion;
     for (const retried of await Promise.all(retries)) {
@@ -250,7 +239,7 @@ describe('an operator who asks for it again', () => {
     const retry = retryJob(world.pool, queue, id);
     await asked.opened;
     const deletion = deleteComment();
-    await waitingQuery();
+    await untilBlocked(world.pool);
     commit.open();
     expect(await retry).toMatchObject({ result: 'done' });
     await deletion;

@@ -1,7 +1,9 @@
 import { createPostgresQueue, type Queue, sqlOfPool } from '@ghost/queue';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
+import { nextPage } from '../../../../test/support/next-page.js';
 import { type Person, startTestApi, type TestApi } from '../../../../test/support/test-api.js';
+import { untilBlocked } from '../../../../test/support/until-blocked.js';
 import { waitUntil } from '../../../../test/support/wait-until.js';
 
 const REPOSITORY = '/repos/ada/engine';
@@ -110,10 +112,7 @@ describe('a comment', () => {
     while ((await ada.ask('GET', `${THREAD}/comments?per_page=5`)).body.length < 5) await comment();
     const all = (await ada.ask('GET', `${THREAD}/comments?per_page=100`)).body;
     const first = await ada.ask('GET', `${THREAD}/comments?per_page=2`);
-    const next = /<https:\/\/ghost\.example\/api([^>]+)>; rel="next"/u.exec(
-      first.headers.get('link') ?? '',
-    )?.[1];
-    const second = await ada.ask('GET', String(next));
+    const second = await ada.ask('GET', String(nextPage(first)));
     expect([...first.body, ...second.body]).toEqual(all.slice(0, 4));
     expect((await ada.ask('GET', `${THREAD}/comments?per_page=0`)).status).toBe(422);
     expect((await ada.ask('GET', `${THREAD}/comments?page=2`)).status).toBe(422);
@@ -278,15 +277,7 @@ test('a comment on a thread that goes meanwhile is a 404', async () => {
   const posting = bob.ask('POST', `/repos/ada/other/threads/${made.body.number}/comments`, {
     body: 'Too late',
   });
-  await waitUntil(
-    async () => {
-      const { rows } = await api.pool.query(
-        `SELECT FROM pg_stat_activity WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0`,
-      );
-      return rows.length > 0;
-    },
-    { what: 'the comment to wait' },
-  );
+  await untilBlocked(api.pool, 'the comment to wait');
   await holder.query('COMMIT');
   holder.release();
   expect((await posting).status).toBe(404);

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
+import { nextPage } from '../../../../test/support/next-page.js';
 import {
   type Answer,
   type Person,
@@ -216,9 +217,7 @@ describe('the list', () => {
       const answer: Answer = await bob.ask('GET', next);
       expect(answer.status).toBe(200);
       pages.push(numbers(answer));
-      next = /<https:\/\/ghost\.example\/api([^>]+)>; rel="next"/u.exec(
-        answer.headers.get('link') ?? '',
-      )?.[1];
+      next = nextPage(answer);
     }
     return pages;
   }

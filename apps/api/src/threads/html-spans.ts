@@ -8,15 +8,15 @@ const TAG_END = /\s*\/?>/y;
 const CLOSING_TAG = /<\/[a-z][a-z0-9-]*\s*>/iy;
 const AUTOLINK = /<[a-z][a-z0-9+.-]{1,31}:[^\s<>]*>/iy;
 
-/** Elements whose text is code, and where they end. */
-const CODE_ENDS: Readonly<Record<string, RegExp>> = {
-  code: /<\/code\s*>/gi,
-  pre: /<\/pre\s*>/gi,
-  script: /<\/script\s*>/gi,
-  style: /<\/style\s*>/gi,
-  textarea: /<\/textarea\s*>/gi,
-  tt: /<\/tt\s*>/gi,
-};
+/** Elements whose text is code, and where they end. No object: `<constructor>` is a property of each. */
+const CODE_ENDS: ReadonlyMap<string, RegExp> = new Map([
+  ['code', /<\/code\s*>/gi],
+  ['pre', /<\/pre\s*>/gi],
+  ['script', /<\/script\s*>/gi],
+  ['style', /<\/style\s*>/gi],
+  ['textarea', /<\/textarea\s*>/gi],
+  ['tt', /<\/tt\s*>/gi],
+]);
 
 /**
  * The HTML of a paragraph (CommonMark, 6.5 and 6.6): comments, tags, links in angle brackets, and elements
@@ -52,7 +52,7 @@ export class HtmlSpans {
       end = next;
     }
     const tag = this.matchEnd(TAG_END, end);
-    const close = CODE_ENDS[name.toLowerCase()];
+    const close = CODE_ENDS.get(name.toLowerCase());
     if (tag === null || close === undefined) return tag;
     // An element that nothing closes ends with its paragraph.
     return this.matchEnd(close, tag) ?? this.text.length;

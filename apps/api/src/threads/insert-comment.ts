@@ -1,5 +1,5 @@
-import { databaseErrorCode, type Permission, schema, type Transaction } from '@ghost/db';
-import { eq, sql } from 'drizzle-orm';
+import { databaseErrorCode, type Permission, type schema, type Transaction } from '@ghost/db';
+import { sqlOf } from '@ghost/queue';
 
 import { notFound } from '../http/api-error.js';
 
@@ -26,6 +26,28 @@ interface ThreadNowRow {
   closed_at: string | null;
 }
 
+interface MadeRow {
+  id: string;
+  number: string;
+  created_at: Date;
+  updated_at: Date;
+  now: ThreadNowRow;
+}
+
+const INSERT_COMMENT = `
+  WITH counted AS (
+    UPDATE comment_counter SET last = last + 1 WHERE thread_id = $1::bigint
+    RETURNING last, thread_now(thread_id, $2::bigint) AS now
+  ), made AS (
+    INSERT INTO comment (thread_id, number, author_id, body)
+    VALUES ($1, (SELECT last FROM counted), $2, $3)
+    RETURNING id, number, created_at, updated_at
+  ), joined AS (
+    INSERT INTO thread_subscription (thread_id, account_id, reason) VALUES ($1, $2, 'participant')
+    ON CONFLICT DO NOTHING
+  )
+  SELECT made.*, counted.now FROM made, counted`;
+
 /**
  * Gives the comment its number, writes it and makes its author take part: one round trip, as everybody
  * waits for it. The counter's row is locked until the commit, so numbers have no gaps and no repeats.
@@ -37,39 +59,16 @@ export async function insertComment(
   authorId: number,
   body: string,
 ): Promise<{ comment: CommentRow; now: ThreadNow }> {
-  const counter = schema.commentCounter;
-  const counted = tx.$with('counted').as(
-    tx
-      .update(counter)
-      .set({ last: sql`${counter.last} + 1` })
-      .where(eq(counter.threadId, threadId))
-      .returning({
-        last: counter.last,
-        now: sql<ThreadNowRow>`thread_now(${counter.threadId}, ${authorId}::bigint)`.as('now'),
-      }),
-  );
-  const number = sql`(select last from counted)`;
-  const made = tx
-    .$with('made')
-    .as(tx.insert(schema.comment).values({ threadId, number, authorId, body }).returning());
-  const joined = tx
-    .$with('joined')
-    .as(
-      tx
-        .insert(schema.threadSubscription)
-        .values({ threadId, accountId: authorId, reason: 'participant' })
-        .onConflictDoNothing()
-        .returning(),
-    );
   try {
-    const [found] = await tx
-      .with(counted, made, joined)
-      .select({ comment: made._.selectedFields, now: counted.now })
-      .from(made)
-      .crossJoin(counted);
+    const [found] = await sqlOf(tx).query<MadeRow>(INSERT_COMMENT, [threadId, authorId, body]);
     if (found === undefined) throw new Error('The insert of a comment returned no row');
-    if (found.now.permission === 'none') throw notFound();
-    return { comment: found.comment, now: threadNow(found.now) };
+    const { id, number, created_at: createdAt, updated_at: updatedAt, now } = found;
+    if (now.permission === 'none') throw notFound();
+    const key = { id: Number(id), number: Number(number) };
+    return {
+      comment: { ...key, threadId, authorId, body, createdAt, updatedAt },
+      now: threadNow(now),
+    };
   } catch (error) {
     if (THREAD_GONE_STATES.has(databaseErrorCode(error))) throw notFound();
     throw error;

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 
+import { askWhileLocked, type Run } from '../../../../test/support/ask-while-locked.js';
 import {
   type Answer,
   type Json,
@@ -7,6 +8,8 @@ import {
   startTestApi,
   type TestApi,
 } from '../../../../test/support/test-api.js';
+import { countBlocked } from '../../../../test/support/until-blocked.js';
+import { untilFannedOut } from '../../../../test/support/until-fanned-out.js';
 import { waitUntil } from '../../../../test/support/wait-until.js';
 
 let api: TestApi;
@@ -40,12 +43,8 @@ async function start(hidden: boolean): Promise<void> {
     [`place-${made}`],
   );
   ids = rows[0] as typeof ids;
-  // Fan-out waits for locks too; what is counted afterwards are the requests alone.
-  await waitUntil(
-    async () =>
-      (await api.pool.query('SELECT FROM outbox_event WHERE processed_at IS NULL')).rowCount === 0,
-    { what: 'fan-out to end' },
-  );
+  // What is counted afterwards are the requests alone.
+  await untilFannedOut(api.pool);
 }
 
 /** The ways in which a transaction holds up others until it commits. */
@@ -59,39 +58,11 @@ const HOLDS = {
   watchTable: () => 'LOCK TABLE watch IN ACCESS EXCLUSIVE MODE',
 };
 
-type Run = (sql: string) => Promise<unknown>;
-
-/** Asks while a transaction holds the asker up; it does more before it commits. */
-async function askDuring<T>(
+const askDuring = <T>(
   hold: keyof typeof HOLDS,
-  asks: () => Promise<T>,
+  ask: () => Promise<T>,
   meanwhile: (run: Run) => Promise<unknown>,
-): Promise<T> {
-  const holder = await api.pool.connect();
-  try {
-    await holder.query('BEGIN');
-    await holder.query(HOLDS[hold]());
-    let answered = false;
-    const asking = asks().finally(() => {
-      answered = true;
-    });
-    await waitUntil(async () => answered || (await waiting()) > 0, { what: 'the request to wait' });
-    await meanwhile((sql) => holder.query(sql));
-    await holder.query('COMMIT');
-    return await asking;
-  } finally {
-    await holder.query('ROLLBACK');
-    holder.release();
-  }
-}
-
-async function waiting(): Promise<number> {
-  const { rowCount } = await api.pool.query(
-    `SELECT FROM pg_stat_activity WHERE datname = current_database()
-       AND application_name = 'ghost api' AND wait_event_type = 'Lock'`,
-  );
-  return rowCount ?? 0;
-}
+) => askWhileLocked(api.pool, HOLDS[hold](), ask, meanwhile);
 
 const removeCleo = () => `DELETE FROM member WHERE repository_id = ${ids.repository}`;
 const makeCleoReader = () =>
@@ -209,11 +180,13 @@ describe('a repository that is deleted', () => {
       'comments',
       async () => {
         const deleting = ada.ask('DELETE', place);
-        await waitUntil(async () => (await waiting()) === 1, { what: 'the deletion to wait' });
+        await waitUntil(async () => (await countBlocked(api.pool)) === 1, {
+          what: 'the deletion to wait',
+        });
         const editing = cleo.ask('PATCH', path(), { body: 'Hello @eve' });
         return [(await deleting).status, (await editing).status];
       },
-      () => waitUntil(async () => (await waiting()) === 2, { what: 'both to wait' }),
+      () => waitUntil(async () => (await countBlocked(api.pool)) === 2, { what: 'both to wait' }),
     );
     expect(answers).toEqual([204, 404]);
   });

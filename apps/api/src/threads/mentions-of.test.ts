@@ -110,6 +110,11 @@ describe('HTML mentions nobody', () => {
     ['unless it is no tag', 'a <b and @ada> <1 @bob> <"@cleo">', ['ada', 'bob', 'cleo']],
     ['unless it is no tag of preformatted text', '<prefix>@ada', ['ada']],
     ['unless it is in a code span', '`<pre>` @ada', ['ada']],
+    [
+      'unless its name is that of a property',
+      '<constructor>@ada</constructor> <Constructor x>@bob',
+      ['ada', 'bob'],
+    ],
   ])('%s: %j', (_name, text, logins) => {
     expect(mentionsOf(text)).toEqual(logins);
   });
@@ -144,6 +149,7 @@ describe('any text', () => {
       '<pre>',
       '</pre>',
       '<code>',
+      '<constructor>',
       '<a b="',
       '***',
       '===',

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { type Person, startTestApi, type TestApi } from '../../../../test/support/test-api.js';
+import { untilBlocked } from '../../../../test/support/until-blocked.js';
 import { waitUntil } from '../../../../test/support/wait-until.js';
 
 let api: TestApi;
@@ -198,15 +199,7 @@ test('an edit that mentions whom a post in progress mentions too waits for its t
   await post.query('UPDATE comment_counter SET last = last + 1 WHERE thread_id = $1', [id]);
   await post.query(follow, [id, cleo.id]);
   const edit = ada.ask('PATCH', thread, { body: '@bob @cleo' });
-  await waitUntil(
-    async () => {
-      const { rows } = await api.pool.query(
-        `SELECT FROM pg_stat_activity WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0`,
-      );
-      return rows.length > 0;
-    },
-    { what: 'the edit to wait' },
-  );
+  await untilBlocked(api.pool, 'the edit to wait');
   await post.query(follow, [id, bob.id]);
   await post.query('COMMIT');
   post.release();

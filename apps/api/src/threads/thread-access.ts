@@ -1,5 +1,5 @@
-import { type Database, schema, type Transaction } from '@ghost/db';
-import { and, eq } from 'drizzle-orm';
+import { type Database, schema, type Transaction, UNNAMED } from '@ghost/db';
+import { and, eq, sql } from 'drizzle-orm';
 import { alias } from 'drizzle-orm/pg-core';
 
 import type { Account } from '../accounts/current-account.js';
@@ -39,6 +39,13 @@ export interface CommentAccess extends RepositoryAccess {
 const writer = alias(schema.account, 'writer');
 const WRITER_COLUMNS = { id: writer.id, login: writer.login, name: writer.name };
 
+/** What {@link prepareThread} takes in place of an account and of a path. */
+const ASKER = { id: sql.placeholder('asker') };
+const AT = { owner: sql.placeholder('owner'), repo: sql.placeholder('repo') };
+
+/** By what runs it: everybody who posts waits for it, and putting it together took longer than asking it. */
+const prepared = new WeakMap<object, ReturnType<typeof prepareThread>>();
+
 /**
  * Finds a thread that the account may read, and may so write in; one round trip.
  * @throws ApiError 404 when it is absent or may not be read
@@ -46,25 +53,36 @@ const WRITER_COLUMNS = { id: writer.id, login: writer.login, name: writer.name }
 export async function requireThread(
   db: Database | Transaction,
   account: Account | null,
-  path: ThreadPath,
+  { owner, repo, number }: ThreadPath,
 ): Promise<ThreadAccess> {
+  const statement = prepared.get(db) ?? prepareThread(db);
+  prepared.set(db, statement);
+  const [found] = await statement.execute({ asker: account?.id ?? null, owner, repo, number });
+  return foundAccess(found);
+}
+
+function prepareThread(db: Database | Transaction) {
   const { repository, thread } = schema;
-  const [found] = await db
+  const isThreadAt = and(
+    eq(thread.repositoryId, REPOSITORY_ID),
+    eq(thread.number, sql.placeholder('number')),
+  );
+  return db
     .select({
       repository,
       owner: OWNER_COLUMNS,
-      permission: joinedPermission(account),
+      permission: joinedPermission(ASKER),
       thread,
       author: WRITER_COLUMNS,
     })
     .from(ONE_ROW)
-    .leftJoin(schema.account, isOwnerAt(path))
-    .leftJoin(repository, isRepositoryAt(path))
-    .leftJoin(schema.member, isMembershipOf(account))
-    .innerJoin(thread, and(eq(thread.repositoryId, REPOSITORY_ID), eq(thread.number, path.number)))
+    .leftJoin(schema.account, isOwnerAt(AT))
+    .leftJoin(repository, isRepositoryAt(AT))
+    .leftJoin(schema.member, isMembershipOf(ASKER))
+    .innerJoin(thread, isThreadAt)
     .innerJoin(writer, eq(writer.id, thread.authorId))
-    .where(isReadableBy(account));
-  return foundAccess(found);
+    .where(isReadableBy(ASKER))
+    .prepare(UNNAMED);
 }
 
 /**

@@ -4,6 +4,7 @@ import * as z from 'zod';
 import { pageOf } from '../http/page.js';
 import { personLine, personText, requiredPersonText } from '../http/person-text.js';
 import { pathNumber, repositoryPath } from '../repositories/repository-path.js';
+import { subscriptionChoice } from '../repositories/subscription-schemas.js';
 
 const MAX_TITLE_CHARACTERS = 256;
 
@@ -60,12 +61,7 @@ export type ThreadPath = z.infer<typeof threadPath>;
 export const commentPath = repositoryPath.extend({ id: pathNumber });
 export type CommentPath = z.infer<typeof commentPath>;
 
-/** Nothing given means: subscribe. Neither subscribed nor ignored is as if nothing had been said. */
-export const newThreadSubscription = z
-  .strictObject({ subscribed: z.boolean().optional(), ignored: z.boolean().default(false) })
-  .transform(({ subscribed, ignored: muted }) => ({ subscribed: subscribed ?? !muted, muted }))
-  .refine(({ subscribed, muted }) => !(subscribed && muted), {
-    path: ['ignored'],
-    error: 'A thread is either subscribed to or ignored.',
-  });
+export const newThreadSubscription = subscriptionChoice(
+  'A thread is either subscribed to or ignored.',
+);
 export type NewThreadSubscription = z.infer<typeof newThreadSubscription>;

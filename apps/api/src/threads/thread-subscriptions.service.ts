@@ -6,7 +6,7 @@ import { and, eq } from 'drizzle-orm';
 import type { Account } from '../accounts/current-account.js';
 import { DATABASE, SETTINGS } from '../database/tokens.js';
 import { notFound } from '../http/api-error.js';
-import { repositorySnapshot } from '../snapshots.js';
+import { fullName } from '../repositories/repository-view.js';
 import { requireThread, type ThreadAccess } from './thread-access.js';
 import type { NewThreadSubscription, ThreadPath } from './thread-schemas.js';
 import { type ThreadSubscriptionAnswer, threadUrl } from './thread-view.js';
@@ -36,7 +36,7 @@ export class ThreadSubscriptionsService {
   async set(
     account: Account,
     path: ThreadPath,
-    { subscribed, muted }: NewThreadSubscription,
+    { subscribed, ignored: muted }: NewThreadSubscription,
   ): Promise<ThreadSubscriptionAnswer> {
     const access = await requireThread(this.db, account, path);
     if (!subscribed && !muted) {
@@ -66,8 +66,7 @@ export class ThreadSubscriptionsService {
 
   private view(access: ThreadAccess, row: SubscriptionRow | null): ThreadSubscriptionAnswer {
     const { publicUrl } = this.settings;
-    const place = repositorySnapshot(publicUrl, access.repository, access.owner);
-    const url = threadUrl(publicUrl, place, access.thread);
+    const url = threadUrl(publicUrl, { full_name: fullName(access) }, access.thread);
     return {
       subscribed: row !== null && !row.muted,
       ignored: row?.muted ?? false,

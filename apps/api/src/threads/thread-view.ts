@@ -1,6 +1,7 @@
 import * as z from 'zod';
 
 import { nodeId, personAnswer, personView } from '../accounts/person-view.js';
+import { repositoryUrl } from '../repositories/repository-urls.js';
 import type { CommentSnapshot, RepositorySnapshot, ThreadSnapshot } from '../snapshots.js';
 
 const url = z.string();
@@ -77,7 +78,7 @@ export function threadView(
     locked: false,
     user: personView(publicUrl, thread.user),
     url: at,
-    repository_url: repositoryUrl(publicUrl, repository),
+    repository_url: repositoryUrl(publicUrl, repository.full_name),
     comments_url: `${at}/comments`,
     html_url: thread.html_url,
     created_at: thread.created_at,
@@ -98,7 +99,7 @@ export function commentView(
     number: comment.number,
     body: comment.body,
     user: personView(publicUrl, comment.user),
-    url: `${repositoryUrl(publicUrl, repository)}/threads/comments/${comment.id}`,
+    url: `${repositoryUrl(publicUrl, repository.full_name)}/threads/comments/${comment.id}`,
     thread_url: threadUrl(publicUrl, repository, thread),
     html_url: comment.html_url,
     created_at: comment.created_at,
@@ -108,15 +109,8 @@ export function commentView(
 
 export function threadUrl(
   publicUrl: string,
-  repository: Pick<RepositorySnapshot, 'full_name'>,
+  { full_name: fullName }: Pick<RepositorySnapshot, 'full_name'>,
   { number }: Pick<ThreadSnapshot, 'number'>,
 ): string {
-  return `${repositoryUrl(publicUrl, repository)}/threads/${number}`;
-}
-
-function repositoryUrl(
-  publicUrl: string,
-  { full_name: fullName }: Pick<RepositorySnapshot, 'full_name'>,
-): string {
-  return `${publicUrl}/api/repos/${fullName}`;
+  return `${repositoryUrl(publicUrl, fullName)}/threads/${number}`;
 }

@@ -18,6 +18,7 @@ import { Listed } from '../http/listed.js';
 import { fitsPage } from '../http/page-bytes.js';
 import {
   holdAccess,
+  OWNER_COLUMNS,
   type RepositoryAccess,
   requireAccess,
 } from '../repositories/repository-access.js';
@@ -111,10 +112,7 @@ export class ThreadsService {
       .limit(page.per_page + 1)
       .as('chosen');
     const rows = await this.db
-      .select({
-        thread,
-        author: { id: schema.account.id, login: schema.account.login, name: schema.account.name },
-      })
+      .select({ thread, author: OWNER_COLUMNS })
       .from(chosen)
       .innerJoin(thread, eq(thread.id, chosen.id))
       .innerJoin(schema.account, eq(schema.account.id, thread.authorId))

@@ -1,16 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { type KeyRing, parseKeyRing } from '@ghost/vault';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
+import { keyRingOf } from '../../../../test/support/key-ring-of.js';
 import { UnsubscribeTokens } from './unsubscribe-tokens.js';
 
 const entry = (id: string) => `${id}:${randomBytes(32).toString('base64')}`;
 
 function tokensOf(...entries: string[]): UnsubscribeTokens {
-  const parsed = parseKeyRing(entries.join(','));
-  if (!parsed.ok) throw new Error(parsed.faults.join('; '));
-  return new UnsubscribeTokens({ keyRing: parsed.ring satisfies KeyRing });
+  return new UnsubscribeTokens({ keyRing: keyRingOf(entries.join(',')) });
 }
 
 const claim = { threadId: 300, accountId: 100_000 };

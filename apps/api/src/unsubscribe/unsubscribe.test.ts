@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { parseKeyRing } from '@ghost/vault';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
+import { keyRingOf } from '../../../../test/support/key-ring-of.js';
 import { startTestApi, type TestApi } from '../../../../test/support/test-api.js';
 import { UnsubscribeTokens } from './unsubscribe-tokens.js';
 
@@ -13,9 +13,7 @@ let tokens: UnsubscribeTokens;
 
 beforeAll(async () => {
   testApi = await startTestApi({ env: { GHOST_SECRET_KEYS: KEYS } });
-  const parsed = parseKeyRing(KEYS);
-  if (!parsed.ok) throw new Error(parsed.faults.join('; '));
-  tokens = new UnsubscribeTokens({ keyRing: parsed.ring });
+  tokens = new UnsubscribeTokens({ keyRing: keyRingOf(KEYS) });
 });
 afterAll(() => testApi.stop());
 

@@ -13,10 +13,11 @@ import {
 import { createPostgresQueue, type Queue } from '@ghost/queue';
 import { type Command, Option } from 'commander';
 
+import { changeEach } from '../change-each.js';
 import { CommandError } from '../command-error.js';
 import { type Context, withPool } from '../context.js';
 import { perhapsMore } from '../page.js';
-import { type Column, formatTime, printJson, printList } from '../print.js';
+import { type Column, formatTime, printList } from '../print.js';
 import { MAX_LISTED, readLimit } from '../read-limit.js';
 import { requireId } from '../require-id.js';
 
@@ -111,15 +112,13 @@ function addChange(jobs: Command, context: Context, parts: Change): void {
       withPool(context, async (pool) => {
         const ids = given.map((id) => requireId(id, 'job'));
         const queue = createPostgresQueue({ pool });
-        const changes: JobChange[] = [];
-        for (const id of ids) changes.push(await parts.change(pool, queue, id));
-        if (options.json) printJson(context, changes);
-        for (const change of changes) {
-          if (change.result === 'refused') context.fail();
-          if (options.json) continue;
-          if (change.result === 'done') context.print(`Job ${change.jobId} ${parts.done}.`);
-          else context.note(`Job ${change.jobId} ${parts.failed}: ${change.reason}.`);
-        }
+        await changeEach(context, ids, options.json, {
+          change: (id) => parts.change(pool, queue, id),
+          tell: (change) =>
+            change.result === 'done'
+              ? { done: `Job ${change.jobId} ${parts.done}.` }
+              : { refused: `Job ${change.jobId} ${parts.failed}: ${change.reason}.` },
+        });
       }),
     );
 }

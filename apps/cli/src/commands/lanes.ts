@@ -3,9 +3,10 @@ import { holdLane, type LaneChange, type LaneRow, listLanes, resumeLane } from '
 import { createPostgresQueue, type Queue } from '@ghost/queue';
 import { type Command, InvalidArgumentError } from 'commander';
 
+import { changeEach } from '../change-each.js';
 import { type Context, withPool } from '../context.js';
 import { perhapsMore } from '../page.js';
-import { type Column, formatTime, printJson, printList } from '../print.js';
+import { type Column, formatTime, printList } from '../print.js';
 import { MAX_LISTED, readLimit } from '../read-limit.js';
 
 const DEFAULT_REASON = 'held by an operator';
@@ -88,7 +89,6 @@ function addLaneChange(
     .addHelpText('after', `\nExamples:\n${examples.join('\n')}`);
 }
 
-/** Changes lanes one by one; the command fails when one of them was refused. */
 function changeLanes(
   context: Context,
   given: readonly string[],
@@ -101,17 +101,14 @@ function changeLanes(
 ): Promise<void> {
   return withPool(context, async (pool) => {
     const queue = createPostgresQueue({ pool });
-    const changes: LaneChange[] = [];
-    // Domains are kept in lower case.
-    for (const lane of given) changes.push(await verb.change(pool, queue, lane.toLowerCase()));
-    if (json) printJson(context, changes);
-    for (const change of changes) {
-      if (change.result === 'refused') context.fail();
-      if (json) continue;
-      if (change.result === 'done')
-        context.print(`Lane ${change.lane} ${verb.done(change.pending)}.`);
-      else context.note(`Lane ${change.lane} ${verb.failed}: ${change.reason}.`);
-    }
+    await changeEach(context, given, json, {
+      // Domains are kept in lower case.
+      change: (lane) => verb.change(pool, queue, lane.toLowerCase()),
+      tell: (change) =>
+        change.result === 'done'
+          ? { done: `Lane ${change.lane} ${verb.done(change.pending)}.` }
+          : { refused: `Lane ${change.lane} ${verb.failed}: ${change.reason}.` },
+    });
   });
 }
 

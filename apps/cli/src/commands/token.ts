@@ -2,6 +2,7 @@ import { API_SCOPES, type ApiScope } from '@ghost/db';
 import { addToken, listTokens, revokeToken, type TokenRow } from '@ghost/operations';
 import { type Command, InvalidArgumentError } from 'commander';
 
+import { changeEach } from '../change-each.js';
 import { type Context, withPool } from '../context.js';
 import { addPaging, type Paging, pageOf, readId } from '../page.js';
 import { type Column, formatTime, printJson, printList } from '../print.js';
@@ -109,20 +110,17 @@ function addRevoke(token: Command, context: Context): void {
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  npx ghost token revoke 12')
     .action((ids: number[], { json }: { json?: boolean }) =>
-      withPool(context, async (pool) => {
-        const changes: { id: number; result: 'revoked' | 'absent' }[] = [];
-        for (const id of ids) {
-          changes.push({ id, result: await revokeToken(pool, { id, actor: null }) });
-        }
-        if (json) printJson(context, changes);
-        for (const { id, result } of changes) {
-          if (result === 'absent') context.fail();
-          if (json) continue;
-          if (result === 'revoked') context.print(`Token ${id} is revoked.`);
-          else
-            context.note(`Token ${id} was not revoked: there is none, or it was revoked before.`);
-        }
-      }),
+      withPool(context, (pool) =>
+        changeEach(context, ids, json, {
+          change: async (id) => ({ id, result: await revokeToken(pool, { id, actor: null }) }),
+          tell: ({ id, result }) =>
+            result === 'revoked'
+              ? { done: `Token ${id} is revoked.` }
+              : {
+                  refused: `Token ${id} was not revoked: there is none, or it was revoked before.`,
+                },
+        }),
+      ),
     );
 }
 

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-import { inert } from '../inert.js';
+import { inertLine } from '@ghost/operations';
+
 import { ANSWERS, type Answers, explainAnswer, isAnswer } from './answers.js';
 import type { MailShelf } from './mail-shelf.js';
 import { readBody } from './read-body.js';
@@ -87,14 +88,14 @@ async function replyToAnswer(
 ): Promise<Reply> {
   if (hook !== undefined && !options.hookPaths.includes(hook)) {
     const known = options.hookPaths.map((path) => `/answer${path}`);
-    return { status: 404, body: `There is no hook ${inert(hook)}. Known: ${known.join(', ')}` };
+    return { status: 404, body: `There is no hook ${inertLine(hook)}. Known: ${known.join(', ')}` };
   }
   if (isRead(request)) return { status: 200, body: describeAnswers(options, hook, request) };
   if (request.method !== 'PUT') return notAllowed('GET, HEAD, PUT');
   const word = (await readBody(request, MAX_WORD_BYTES))?.toString('utf8').trim();
   if (word === undefined) return { status: 413, body: `One word: ${ANSWERS.join(', ')}` };
   if (!isAnswer(word)) {
-    return { status: 400, body: `"${inert(word)}" is no answer. Known: ${ANSWERS.join(', ')}` };
+    return { status: 400, body: `"${inertLine(word)}" is no answer. Known: ${ANSWERS.join(', ')}` };
   }
   options.answers.tell(word, hook);
   return { status: 200, body: describeAnswers(options, hook, request) };
@@ -135,7 +136,7 @@ async function replyToMail(
   }
   const content = await shelf.read(name);
   return content === undefined
-    ? { status: 404, body: `There is no such mail: ${inert(name)}. See /mails.` }
+    ? { status: 404, body: `There is no such mail: ${inertLine(name)}. See /mails.` }
     : { status: 200, body: content };
 }
 

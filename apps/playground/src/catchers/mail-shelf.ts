@@ -2,9 +2,9 @@ import { appendFileSync, renameSync, writeFileSync } from 'node:fs';
 import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
+import { inertLine } from '@ghost/operations';
 import { simpleParser } from 'mailparser';
 
-import { inert } from '../inert.js';
 import { readFacts } from './mail-check.js';
 
 /** The newest mails that are kept as files. */
@@ -66,7 +66,7 @@ export async function openMailShelf(folder: string): Promise<MailShelf> {
 }
 
 function lineOf({ at, to, subject }: Omit<NewMail, 'raw'>, name: string): string {
-  return inert([at.toISOString(), to, JSON.stringify(subject), name].join('  '));
+  return inertLine([at.toISOString(), to, JSON.stringify(subject), name].join('  '));
 }
 
 /** By the name of each file that is there; one that the index lacks is read. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 
-import { createPool, type Pool } from '@ghost/db';
+import type { Pool } from '@ghost/db';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
 import { createTestDatabase, type TestDatabase } from '../../../../test/support/test-database.js';
@@ -11,17 +11,9 @@ let pool: Pool;
 
 beforeEach(async () => {
   database = await createTestDatabase();
-  pool = createPool({
-    connectionString: database.url,
-    name: 'choices test',
-    max: 1,
-    onError: () => undefined,
-  });
+  pool = database.pool(1);
 });
-afterEach(async () => {
-  await pool.end();
-  await database.drop();
-});
+afterEach(() => database.drop());
 
 test('findChoices tells who ignores the repository or muted the thread of an event, and nobody else', async () => {
   await pool.query(

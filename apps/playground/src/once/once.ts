@@ -6,6 +6,7 @@ import { explainEvent, progressOfEvents } from '@ghost/operations';
 import { type Audience, findAudience } from './audience.js';
 import { type Choices, findChoices } from './choices.js';
 import { loadComments } from './comments.js';
+import { type FoundHook, findHooks } from './hooks.js';
 import type { ReadyRepository } from '../demo/demo-data.js';
 import { numberIn } from '../demo/demo-data.js';
 import { OWNER } from '../demo/demo-people.js';
@@ -91,19 +92,35 @@ async function postAll(options: OnceOptions): Promise<Posted[]> {
   return posted;
 }
 
+/** Who hears of what happens in a repository. */
+interface Ears {
+  audience: Audience;
+  hooks: readonly FoundHook[];
+}
+
 /** A thread with those who follow it. */
-interface Place {
+interface Place extends Ears {
   repository: ReadyRepository;
   thread: number;
-  audience: Audience;
 }
 
 async function placeOf(
-  { pool }: Playground,
+  playground: Playground,
   repository: ReadyRepository,
   thread: number,
 ): Promise<Place> {
-  return { repository, thread, audience: await findAudience(pool, repository.id, thread) };
+  return { repository, thread, ...(await findEars(playground, repository, thread)) };
+}
+
+async function findEars(
+  { pool, receiver }: Playground,
+  { id }: ReadyRepository,
+  thread: number | null,
+): Promise<Ears> {
+  return {
+    audience: await findAudience(pool, id, thread),
+    hooks: await findHooks(pool, id, receiver.url),
+  };
 }
 
 async function openThread(
@@ -119,11 +136,11 @@ async function openThread(
     { title: `Everything that one run sends (${new Date().toISOString()})`, body },
   );
   const event = await findEvent(playground.pool, 'thread', numberIn(made, 'id'));
-  const audience = await findAudience(playground.pool, repository.id, null);
+  const ears = await findEars(playground, repository, null);
   return {
     thread: numberIn(made, 'number'),
     posted: {
-      ...expectation(repository, audience, OWNER, 'thread.opened'),
+      ...expectation(ears, OWNER, 'thread.opened'),
       name: 'thread',
       source: text?.source ?? '',
       eventId: event,
@@ -135,12 +152,12 @@ async function openThread(
 
 async function postComment(
   playground: Playground,
-  { repository, thread, audience }: Place,
+  { repository, thread, ...ears }: Place,
   text: DemoComment,
   index: number,
 ): Promise<Posted> {
   // Who follows it no more would begin to by a comment.
-  const authors = repository.watchers.filter((login) => audience.readers.includes(login));
+  const authors = repository.watchers.filter((login) => ears.audience.readers.includes(login));
   const author = authors[index % authors.length] ?? OWNER;
   const made = await playground.api.call(
     'POST',
@@ -149,7 +166,7 @@ async function postComment(
     { body: text.body },
   );
   return {
-    ...expectation(repository, audience, author, 'comment.created'),
+    ...expectation(ears, author, 'comment.created'),
     name: `comment ${index + 1}${repository.private ? ' (private)' : ''}`,
     source: text.source,
     eventId: await findEvent(playground.pool, 'comment', numberIn(made, 'id')),
@@ -160,19 +177,18 @@ async function postComment(
 
 /** Who hears of what an author does, by the rules that the demo's people know. */
 function expectation(
-  repository: ReadyRepository,
-  { readers, leftOut }: Audience,
+  { audience: { readers, leftOut }, hooks }: Ears,
   author: string,
   eventType: string,
 ) {
-  const wants = (events: readonly string[]) => events.includes('*') || events.includes(eventType);
-  const ids = (wanted: boolean) =>
-    repository.hooks.filter((hook) => wants(hook.events) === wanted).map((hook) => hook.id);
+  const idsOf = (fits: (hook: FoundHook) => boolean) =>
+    hooks.filter((hook) => fits(hook)).map(({ id }) => id);
   return {
     readers: readers.filter((login) => login !== author),
     skippedAccounts: [author, ...leftOut.filter((login) => login !== author)],
-    hookIds: ids(true),
-    skippedHookIds: ids(false),
+    hookIds: idsOf((hook) => hook.takes(eventType)),
+    skippedHookIds: idsOf((hook) => !hook.takes(eventType)),
+    unseenHookIds: idsOf((hook) => !hook.seen),
   };
 }
 

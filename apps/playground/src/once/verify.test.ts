@@ -20,6 +20,7 @@ const POSTED: Posted = {
   hookIds: [7],
   skippedAccounts: ['ada'],
   skippedHookIds: [8],
+  unseenHookIds: [],
 };
 
 function delivery(change: Partial<ExplainedDelivery>): ExplainedDelivery {
@@ -318,6 +319,20 @@ describe('verifyEvent', () => {
       );
     },
   );
+
+  test('asks for no caught webhook of a hook that is somewhere else', () => {
+    const verdict = judge({ webhooks: [], posted: { unseenHookIds: [7] } });
+    expect(verdict.faults).toEqual([]);
+    expect(verdict.rows[0]?.verified).toBe('not caught');
+  });
+
+  test('says so of a webhook whose secret nobody here knows', () => {
+    const webhooks = CAME.webhooks.map((webhook) => ({ ...webhook, secretAt: null }));
+    expect(judge({ webhooks })).toMatchObject({
+      faults: [],
+      rows: [{ target: WEBHOOK.target, verified: 'text (unknown secret)' }, {}, {}, {}],
+    });
+  });
 
   test('asks for no caught mail where mails go to another relay', () => {
     const verdict = judge({ mails: [], caughtMails: false });

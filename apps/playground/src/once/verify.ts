@@ -7,7 +7,7 @@ import type { CaughtWebhook } from '../catchers/inspect-webhook.js';
 import type { Witness } from '../catchers/witness.js';
 import type { Choices } from './choices.js';
 
-/** What was posted, and who must hear of it: decided from the demo, not from what fan-out did. */
+/** What was posted, and who must hear of it: decided from who follows, not from what fan-out did. */
 export interface Posted {
   /** For the table: "comment 3". */
   name: string;
@@ -21,6 +21,8 @@ export interface Posted {
   /** Who must be recorded as left out, as fan-out names its targets. */
   skippedAccounts: readonly string[];
   skippedHookIds: readonly number[];
+  /** Hooks whose webhooks go somewhere else than to the witness. */
+  unseenHookIds: readonly number[];
 }
 
 /** A job's finished content as the database holds it. */
@@ -45,6 +47,9 @@ export interface Verdict {
   /** What is missing or wrong, a sentence each; empty when all is well. */
   faults: string[];
 }
+
+/** It went where nobody looks. */
+const NOT_CAUGHT: Judgement = { problems: [], by: 'not caught' };
 
 /** What the database says of an event, and what came. */
 export interface Evidence {
@@ -72,12 +77,12 @@ export function verifyEvent(
   compareTargets(posted, explained, fault);
   for (const delivery of explained.deliveries) {
     const content = contents.get(delivery.jobId);
-    const problems =
+    const judgement =
       delivery.status === 'delivered'
         ? verifyDelivery(posted, delivery, content, witness, catchesMails)
-        : [notDelivered(delivery)];
-    for (const problem of problems) fault(`${delivery.target}: ${problem}`);
-    verdict.rows.push(rowOf(posted, delivery, problems, catchesMails));
+        : { problems: [notDelivered(delivery)], by: '' };
+    for (const problem of judgement.problems) fault(`${delivery.target}: ${problem}`);
+    verdict.rows.push(rowOf(posted, delivery, judgement));
   }
   for (const skip of explained.skips) {
     verdict.rows.push({
@@ -151,20 +156,36 @@ function compareTargets(
   );
 }
 
+interface Judgement {
+  problems: readonly string[];
+  /** What it was verified by, where there is no problem. */
+  by: string;
+}
+
 function verifyDelivery(
   posted: Posted,
   delivery: ExplainedDelivery,
   content: StoredContent | undefined,
   witness: Pick<Witness, 'mailsOf' | 'webhooksOf'>,
   catchesMails: boolean,
-): string[] {
-  if (!content) return ['its content is gone'];
-  if (delivery.kind === 'webhook') {
-    return verifyWebhooks(posted, delivery, content, witness.webhooksOf(delivery.jobId));
+): Judgement {
+  const { hookId, jobId, kind } = delivery;
+  if (!content) return { problems: ['its content is gone'], by: '' };
+  if (kind === 'webhook') {
+    if (hookId !== null && posted.unseenHookIds.includes(hookId)) return NOT_CAUGHT;
+    const came = witness.webhooksOf(jobId);
+    return {
+      problems: verifyWebhooks(posted, delivery, content, came),
+      by: came.some(({ secretAt }) => secretAt === null)
+        ? 'text (unknown secret)'
+        : 'both signatures',
+    };
   }
-  return catchesMails
-    ? verifyMails(posted, delivery, content, witness.mailsOf(delivery.jobId))
-    : [];
+  if (!catchesMails) return NOT_CAUGHT;
+  return {
+    problems: verifyMails(posted, delivery, content, witness.mailsOf(jobId)),
+    by: 'headers and text',
+  };
 }
 
 function verifyWebhooks(
@@ -244,19 +265,16 @@ function notDelivered(delivery: ExplainedDelivery): string {
 function rowOf(
   posted: Posted,
   delivery: ExplainedDelivery,
-  problems: readonly string[],
-  catchesMails: boolean,
+  { problems, by }: Judgement,
 ): ReportRow {
   const ok = problems.length === 0;
-  const verifiedBy = delivery.kind === 'webhook' ? 'both signatures' : 'headers and text';
-  const unseen = delivery.kind === 'email' && !catchesMails;
   return {
     event: posted.name,
     source: posted.source,
     target: delivery.target,
     status: delivery.status,
     attempts: String(delivery.tries),
-    verified: unseen ? 'not caught' : ok ? verifiedBy : 'NO',
+    verified: ok ? by : 'NO',
     ok,
   };
 }

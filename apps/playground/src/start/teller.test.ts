@@ -19,6 +19,12 @@ async function run(isTTY: boolean, seconds: number): Promise<string> {
   return written;
 }
 
+test('what others wrote reaches the terminal without what would steer it', () => {
+  let written = '';
+  createTeller({ write: (text: string) => (written += text) }).say('red: \u001B[31m\n\u202Eb');
+  expect(written).toBe('red: \\u001b[31m\n\\u202eb\n');
+});
+
 describe('a step', () => {
   test('without a terminal: a line at once, and one now and then', async () => {
     expect(await run(false, 0)).toBe('Making the data …\n');

@@ -1,8 +1,10 @@
+import { inert } from '@ghost/operations';
+
 import { createProgress, type Progress, type ProgressOutput } from '../progress.js';
 
 const TICK_MS = 1000;
 
-/** Says what happens, line by line. */
+/** Says what happens, line by line; what others wrote cannot steer the terminal. */
 export interface Teller {
   readonly say: (line: string) => void;
   /**
@@ -16,8 +18,8 @@ export function createTeller(output: ProgressOutput): Teller {
   let current: Progress | undefined;
   return {
     say(line) {
-      if (current) current.say(line);
-      else output.write(`${line}\n`);
+      if (current) current.say(inert(line));
+      else output.write(`${inert(line)}\n`);
     },
     async step(what, work) {
       const progress = createProgress(output);

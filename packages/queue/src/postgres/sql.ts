@@ -1,5 +1,4 @@
-import type { Pool, Transaction } from '@ghost/db';
-import { sql } from 'drizzle-orm';
+import { connectionOf, type Pool, type Transaction } from '@ghost/db';
 
 import type { Sql } from '../queue.js';
 
@@ -13,24 +12,13 @@ export function sqlOfPool(pool: Pool): Sql {
   };
 }
 
-const PLACEHOLDER = /\$(\d+)/gu;
-
 /** Runs statements in a Drizzle transaction. */
 export function sqlOf(tx: Transaction): Sql {
+  const connection = connectionOf(tx);
   return {
     async query<Row extends object>(text: string, values: readonly unknown[]): Promise<Row[]> {
-      const chunks = [];
-      let from = 0;
-      for (const found of text.matchAll(PLACEHOLDER)) {
-        chunks.push(
-          sql.raw(text.slice(from, found.index)),
-          sql.param(values[Number(found[1]) - 1]),
-        );
-        from = found.index + found[0].length;
-      }
-      chunks.push(sql.raw(text.slice(from)));
-      const result = await tx.execute(sql.join(chunks));
-      return result.rows as Row[];
+      const result = await connection.query<Row>(text, [...values]);
+      return result.rows;
     },
   };
 }

@@ -1,11 +1,11 @@
-import { recordAccessChange } from '@ghost/operations';
+import { MAX_ADDRESSES, recordAccessChange } from '@ghost/operations';
 import type { Sql } from '@ghost/queue';
 
 import { ApiError } from '../../http/api-error.js';
 import type { Account } from '../current-account.js';
 
 /** Verification mails that an account can cause in any hour: one for each address that it may have. */
-export const MAILS_AN_HOUR = 10;
+const MAILS_AN_HOUR = MAX_ADDRESSES;
 const WINDOW_SECONDS = 3600;
 
 /**
@@ -28,8 +28,8 @@ export async function spendVerificationMails(
   );
   const over = rows.length + addresses.length - MAILS_AN_HOUR;
   if (over > 0) {
-    const last = rows.at(-over) ?? rows[0];
-    const seconds = Math.max(last?.seconds_left ?? WINDOW_SECONDS, 1);
+    // Of the oldest, as many as are over; at most MAX_ADDRESSES are asked for, so there are so many.
+    const seconds = Math.max(rows.at(-over)?.seconds_left ?? WINDOW_SECONDS, 1);
     throw new ApiError({
       status: 429,
       code: 'too_many_mails',

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { parseKeyRing } from '@ghost/vault';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 
+import { keyRingOf } from '../../../../../test/support/key-ring-of.js';
 import { type Person, startTestApi, type TestApi } from '../../../../../test/support/test-api.js';
 import { UnsubscribeTokens } from '../../unsubscribe/unsubscribe-tokens.js';
 import { VerificationTokens } from './verification-tokens.js';
@@ -21,10 +21,9 @@ let token: string;
 
 beforeAll(async () => {
   testApi = await startTestApi({ env: { GHOST_SECRET_KEYS: KEYS } });
-  const parsed = parseKeyRing(KEYS);
-  if (!parsed.ok) throw new Error(parsed.faults.join('; '));
-  tokens = new VerificationTokens({ keyRing: parsed.ring });
-  unsubscribes = new UnsubscribeTokens({ keyRing: parsed.ring });
+  const keyRing = keyRingOf(KEYS);
+  tokens = new VerificationTokens({ keyRing });
+  unsubscribes = new UnsubscribeTokens({ keyRing });
 });
 afterAll(() => testApi.stop());
 beforeEach(async () => {

@@ -1,0 +1,183 @@
+import { connect } from 'node:net';
+import { GENERIC_REFUSAL } from '@ghost/policy';
+import { describe, expect, test } from 'vitest';
+
+import {
+  dnsServer,
+  rawServer,
+  receiver,
+  secureReceiver,
+} from '../../../../test/support/servers-of-a-test.js';
+import { TEST_CERTIFICATE } from '../../../../test/support/tls-certificate.js';
+import { waitUntil } from '../../../../test/support/wait-until.js';
+import {
+  factsOf,
+  policyOf,
+  PUBLIC_ONLY,
+  webhookSender,
+} from '../../../../test/support/webhook-sender.js';
+
+describe('nobody reaches inside', () => {
+  test.each([
+    'http://127.0.0.1:PORT/',
+    'http://localhost:PORT/',
+    'http://[::1]:PORT/',
+    'http://[::ffff:127.0.0.1]:PORT/',
+    'http://2130706433:PORT/',
+    'http://0x7f.1:PORT/',
+    'http://0.0.0.0:PORT/',
+    'http://169.254.169.254/',
+  ])('%s holds its lane, and no connection is made', async (template) => {
+    const target = await rawServer(() => undefined);
+    const url = template.replace('PORT', String(target.port));
+    const { outcome, note } = await webhookSender({ policy: PUBLIC_ONLY }).send(url);
+    expect(outcome).toMatchObject({
+      verdict: 'hold',
+      reason: 'forbidden_address',
+      facts: { message: GENERIC_REFUSAL, timings: { total: 0 } },
+    });
+    expect(JSON.stringify(outcome)).not.toContain(String(target.port));
+    expect(note).toHaveProperty('refusal');
+    expect(target.connections()).toBe(0);
+  });
+
+  test('a name that leads inside retries, with one generic sentence', async () => {
+    const target = await rawServer(() => undefined);
+    const dns = await dnsServer(() => ['127.0.0.1']);
+    const { outcome, note } = await webhookSender({ policy: PUBLIC_ONLY, dns }).send(
+      `http://inside.example.com:${target.port}/`,
+    );
+    expect(outcome).toMatchObject({
+      verdict: 'retry',
+      reason: 'forbidden_address',
+      facts: { message: GENERIC_REFUSAL, timings: { total: 0 } },
+    });
+    expect(JSON.stringify(outcome)).not.toContain('127.0.0.1');
+    expect(note).toEqual({ refusal: 'loopback', address: '127.0.0.1' });
+    expect(target.connections()).toBe(0);
+  });
+
+  test.each<[string, Record<string, string[]>]>([
+    ['a public A beside an inner A', { A: ['93.184.215.14', '10.0.0.1'], AAAA: [] }],
+    ['a public A beside an inner AAAA', { A: ['127.0.0.2'], AAAA: ['::1'] }],
+    ['an AAAA that maps an inner IPv4', { A: ['127.0.0.2'], AAAA: ['::ffff:7f00:1'] }],
+  ])('%s refuses the whole answer', async (_what, answers) => {
+    const target = await rawServer(() => undefined);
+    const dns = await dnsServer((_name, type) => answers[type] ?? []);
+    // 127.0.0.2 plays the public address.
+    const policy = policyOf({ allowCidrs: '127.0.0.2/32' });
+    const { outcome } = await webhookSender({ policy, dns }).send(
+      `http://mixed.example.com:${target.port}/`,
+    );
+    expect(outcome).toMatchObject({ verdict: 'retry', reason: 'forbidden_address' });
+    expect(target.connections()).toBe(0);
+  });
+
+  test('a name that changes its address is judged at each connection', async () => {
+    const target = await rawServer((socket) =>
+      socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n')),
+    );
+    let rebound = false;
+    const dns = await dnsServer((_name, type) =>
+      type === 'A' ? [rebound ? '127.0.0.9' : '127.0.0.1'] : [],
+    );
+    const policy = policyOf({ allowCidrs: '127.0.0.1/32' });
+    const { send } = webhookSender({ policy, dns });
+    const url = `http://rebinding.example.com:${target.port}/`;
+    expect((await send(url)).outcome.verdict).toBe('delivered');
+    rebound = true;
+    expect((await send(url)).outcome).toMatchObject({ reason: 'forbidden_address' });
+    expect(target.connections()).toBe(1);
+    // One look-up a connection: what is judged is what is dialed.
+    expect(dns.questions().filter(({ type }) => type === 'A')).toHaveLength(2);
+  });
+
+  test('a port or form that the policy refuses holds with what is wrong', async () => {
+    const { send } = webhookSender();
+    const { outcome } = await send('http://example.com:6379/');
+    expect(outcome).toMatchObject({ verdict: 'hold', reason: 'invalid_url' });
+    expect(factsOf(outcome).message).toContain('port');
+  });
+});
+
+describe('an egress proxy', () => {
+  /** Tunnels everything to one port, and says what it was asked. */
+  async function proxyTo(port: number, answer = 'HTTP/1.1 200 Connection established') {
+    const asked: string[] = [];
+    const server = await rawServer((socket) =>
+      socket.once('data', (chunk) => {
+        asked.push(chunk.toString());
+        socket.write(`${answer}\r\n\r\n`);
+        const upstream = connect(port, '127.0.0.1');
+        upstream.on('error', () => undefined);
+        socket.on('close', () => upstream.destroy());
+        socket.pipe(upstream).pipe(socket);
+      }),
+    );
+    return { asked, port: server.port };
+  }
+
+  test('is asked for each destination by name, and carries plain and secure webhooks', async () => {
+    const target = await receiver();
+    const proxy = await proxyTo(target.port);
+    const settings = { policy: PUBLIC_ONLY, proxyPort: proxy.port };
+    const { outcome } = await webhookSender(settings).send('http://hooks.example.com:8080/x');
+    expect(outcome.verdict).toBe('delivered');
+    expect(proxy.asked).toEqual([
+      'CONNECT hooks.example.com:8080 HTTP/1.1\r\nhost: hooks.example.com:8080\r\nproxy-authorization: Basic dTpw\r\n\r\n',
+    ]);
+    expect(target.requests()[0]?.headers.host).toBe('hooks.example.com:8080');
+    expect(target.requests()[0]?.headers).not.toHaveProperty('proxy-authorization');
+
+    const secure = await secureReceiver();
+    const secureProxy = await proxyTo(secure.port);
+    const sent = await webhookSender({
+      policy: PUBLIC_ONLY,
+      proxyPort: secureProxy.port,
+      trust: TEST_CERTIFICATE,
+    }).send('https://hooks.example.com/x');
+    expect(sent.outcome.verdict).toBe('delivered');
+    expect(secure.asked).toEqual(['hooks.example.com']);
+  });
+
+  test('that forbids a destination is a refused address; one that fails is tried again', async () => {
+    const target = await receiver();
+    const forbidding = await proxyTo(target.port, 'HTTP/1.1 403 Forbidden');
+    const { send } = webhookSender({ policy: PUBLIC_ONLY, proxyPort: forbidding.port });
+    expect((await send('http://hooks.example.com/')).outcome).toMatchObject({
+      verdict: 'retry',
+      reason: 'forbidden_address',
+      facts: { message: GENERIC_REFUSAL, timings: { total: 0 } },
+    });
+    const broken = await proxyTo(target.port, 'HTTP/1.1 502 Bad Gateway');
+    expect(
+      (
+        await webhookSender({ policy: PUBLIC_ONLY, proxyPort: broken.port }).send(
+          'http://hooks.example.com/',
+        )
+      ).outcome,
+    ).toMatchObject({ verdict: 'retry', reason: 'proxy_failed' });
+    expect(target.requests()).toHaveLength(0);
+  });
+
+  test('lifts no rule for literals', async () => {
+    const target = await receiver();
+    const proxy = await proxyTo(target.port);
+    const { outcome } = await webhookSender({ policy: PUBLIC_ONLY, proxyPort: proxy.port }).send(
+      target.url,
+    );
+    expect(outcome.verdict).toBe('hold');
+    expect(proxy.asked).toEqual([]);
+  });
+
+  test('that never answers is cut off at the deadline', async () => {
+    const silent = await rawServer(() => undefined);
+    const { outcome } = await webhookSender({
+      policy: PUBLIC_ONLY,
+      proxyPort: silent.port,
+      deadlineMs: 200,
+    }).send('http://hooks.example.com/');
+    expect(outcome).toMatchObject({ verdict: 'retry', reason: 'connection_timeout' });
+    await waitUntil(() => silent.open() === 0, { what: 'the end of the socket' });
+  });
+});

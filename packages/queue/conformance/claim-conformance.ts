@@ -1,0 +1,118 @@
+import { describe, expect, test } from 'vitest';
+
+import { waitUntil } from '../../../test/support/wait-until.js';
+import {
+  claimWebhooks,
+  enqueueWebhooks,
+  type QueueBench,
+  settlement,
+  SHORT_LEASE_MS,
+  WEBHOOKS,
+  webhooksIn,
+} from './queue-harness.js';
+
+/** What is handed out: lanes, slots, turns, ends of leases and of lives. */
+export function claimConformance(bench: () => QueueBench): void {
+  describe('claim', () => {
+    test('a lane never has more in flight than its slots, whatever the number of workers', async () => {
+      const { harness, queue, hook } = bench();
+      const other = harness.engine({ laneSlots: 10 });
+      await enqueueWebhooks(harness, queue, hook, 30);
+      const claims = await Promise.all([
+        claimWebhooks(queue),
+        claimWebhooks(other),
+        claimWebhooks(queue),
+      ]);
+      const held = claims.flat();
+      expect(held).toHaveLength(10);
+      expect(await claimWebhooks(other)).toEqual([]);
+      await queue.settle(held.slice(0, 3).map((job) => settlement(job, 'delivered')));
+      expect(await claimWebhooks(other)).toHaveLength(3);
+      expect(await claimWebhooks(queue)).toEqual([]);
+    });
+
+    test('older jobs that commit late do not open a full lane', async () => {
+      const { harness, queue, hook } = bench();
+      const open = await harness.open();
+      await open.tx.query('SELECT now()', []);
+      await enqueueWebhooks(harness, queue, hook, 30);
+      expect(await claimWebhooks(queue)).toHaveLength(10);
+      await webhooksIn(open.tx, queue, await harness.event(), hook, 30);
+      await open.commit();
+      expect(await claimWebhooks(queue)).toEqual([]);
+    });
+
+    test('lanes take turns: a long one does not hold up a short one', async () => {
+      const { harness, queue, hook, anotherHook } = bench();
+      const long = hook;
+      const [short, shorter] = [anotherHook(), anotherHook()];
+      await enqueueWebhooks(harness, queue, long, 50);
+      await enqueueWebhooks(harness, queue, short, 1);
+      await enqueueWebhooks(harness, queue, shorter, 1);
+      const jobs = await claimWebhooks(queue, 3);
+      expect(new Set(jobs.map((job) => job.lane))).toEqual(
+        new Set([`hook:${long}`, `hook:${short}`, `hook:${shorter}`]),
+      );
+    });
+
+    test('what did not fit a claim is due in the next one', async () => {
+      const { harness, queue, hook } = bench();
+      await enqueueWebhooks(harness, queue, hook, 9);
+      expect(await claimWebhooks(queue, 4)).toHaveLength(4);
+      expect(await claimWebhooks(queue, 4)).toHaveLength(4);
+      expect(await claimWebhooks(queue, 4)).toHaveLength(1);
+    });
+
+    test('an expired lease is due again under a higher fence, and the lost try is in the history, uncharged', async () => {
+      const { harness, queue, hook } = bench();
+      const brief = harness.engine({ leaseMs: SHORT_LEASE_MS, laneSlots: 10 });
+      const [id] = await enqueueWebhooks(harness, brief, hook, 1);
+      const [lost] = await claimWebhooks(brief);
+      expect(await queue.nextDue(WEBHOOKS)).toBeGreaterThan(0);
+      await waitUntil(async () => (await queue.nextDue(WEBHOOKS)) === 0, {
+        what: 'the lease to end',
+      });
+      const [again] = await claimWebhooks(queue);
+      expect(again).toMatchObject({ id, attempts: 0, leaseNo: (lost?.leaseNo ?? 0) + 1 });
+      expect(await harness.attempts(id ?? '')).toEqual([
+        { outcome: 'abandoned', number: null, reason: 'lease_expired' },
+      ]);
+    });
+
+    test('a job past its life ends dead and is not handed out', async () => {
+      const { harness, queue, hook } = bench();
+      const [id = ''] = await enqueueWebhooks(harness, queue, hook, 1);
+      await harness.outlive(id);
+      expect(await claimWebhooks(queue)).toEqual([]);
+      expect(await harness.job(id)).toMatchObject({
+        status: 'dead',
+        lastError: 'expired',
+        leased: false,
+      });
+    });
+
+    test('jobs past their life take no slot, and a lane full of them does not stand still', async () => {
+      const { harness, queue, hook } = bench();
+      const old = await enqueueWebhooks(harness, queue, hook, 60);
+      for (const id of old) await harness.outlive(id);
+      const fresh = await enqueueWebhooks(harness, queue, hook, 5);
+      const jobs = await claimWebhooks(queue);
+      expect(jobs.map((job) => job.id).toSorted()).toEqual(fresh.toSorted());
+      const states = await Promise.all(old.map(async (id) => (await harness.job(id)).status));
+      expect(new Set(states)).toEqual(new Set(['dead']));
+    });
+
+    test('a version that the worker does not know waits, costs no attempt and spins no timer', async () => {
+      const { harness, queue, hook } = bench();
+      const [id = ''] = await enqueueWebhooks(harness, queue, hook, 1, { version: 2 });
+      expect(await claimWebhooks(queue)).toEqual([]);
+      expect(await queue.nextDue(WEBHOOKS)).toBeNull();
+      expect(await harness.job(id)).toMatchObject({
+        status: 'pending',
+        attempts: 0,
+        abandoned: 0,
+      });
+      expect(await queue.nextDue([{ kind: 'webhook', version: 2 }])).toBe(0);
+    });
+  });
+}

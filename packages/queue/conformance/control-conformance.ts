@@ -1,0 +1,138 @@
+import { describe, expect, test } from 'vitest';
+
+import { waitUntil } from '../../../test/support/wait-until.js';
+import {
+  claimWebhooks,
+  enqueueMail,
+  enqueueWebhooks,
+  MAILS,
+  type QueueBench,
+  settlement,
+  WEBHOOKS,
+  webhooksIn,
+} from './queue-harness.js';
+
+/** Cancelling, holding, resuming, redelivering, and the relay at rest. */
+export function controlConformance(bench: () => QueueBench): void {
+  describe('what people do to jobs', () => {
+    test('cancel ends pending jobs, and a result that comes later does not count', async () => {
+      const { harness, queue, hook } = bench();
+      const [id = ''] = await enqueueWebhooks(harness, queue, hook, 1);
+      const [job] = await claimWebhooks(queue);
+      if (!job) throw new Error('nothing claimed');
+      expect(
+        await harness.inTransaction((tx) => queue.cancel(tx, { hookId: hook }, 'hook_deleted')),
+      ).toBe(1);
+      expect(await queue.confirm(job)).toBe('lost');
+      expect(await queue.settle([settlement(job, 'delivered')])).toEqual([]);
+      expect(await harness.job(id)).toMatchObject({
+        status: 'cancelled',
+        lastError: 'hook_deleted',
+        leased: false,
+      });
+    });
+
+    test('cancelling what is in flight frees the slots of a full lane', async () => {
+      const { harness, queue, hook } = bench();
+      await enqueueWebhooks(harness, queue, hook, 12);
+      const held = await claimWebhooks(queue);
+      await harness.inTransaction((tx) =>
+        queue.cancel(tx, { jobIds: held.slice(0, 3).map((job) => job.id) }, 'comment_deleted'),
+      );
+      expect(await claimWebhooks(queue)).toHaveLength(2);
+    });
+
+    test('cancelling events ends what they still have pending, in flight or not, and nothing else', async () => {
+      const { harness, queue, hook } = bench();
+      const events = [await harness.event(), await harness.event(), await harness.event()];
+      const enqueue = (eventId: string) =>
+        harness.inTransaction((tx) => webhooksIn(tx, queue, eventId, hook, 3));
+      const [flying, waiting, other] = [
+        await enqueue(events[0] ?? ''),
+        await enqueue(events[1] ?? ''),
+        await enqueue(events[2] ?? ''),
+      ];
+      const inFlight = (await claimWebhooks(queue)).filter((job) => flying.includes(job.id));
+      const [done, ...rest] = inFlight;
+      if (!done) throw new Error('nothing claimed');
+      await queue.settle([settlement(done, 'delivered')]);
+      const eventIds = events.slice(0, 2);
+      const cancel = (ids: readonly string[]) =>
+        harness.inTransaction((tx) => queue.cancel(tx, { eventIds: ids }, 'comment_deleted'));
+      expect(await cancel(eventIds)).toBe(5);
+      expect(await cancel(eventIds)).toBe(0);
+      expect(await cancel([])).toBe(0);
+      expect(await queue.settle(rest.map((job) => settlement(job, 'delivered')))).toEqual([]);
+      for (const id of [...flying, ...waiting]) {
+        const ended = id === done.id ? 'delivered' : 'cancelled';
+        expect(await harness.job(id)).toMatchObject({ status: ended });
+      }
+      for (const id of other) expect(await harness.job(id)).toMatchObject({ status: 'pending' });
+    });
+
+    test('hold keeps what is enqueued later; resume sends it', async () => {
+      const { harness, queue, hook } = bench();
+      await harness.inTransaction((tx) => queue.hold(tx, `hook:${hook}`, 'paused'));
+      await enqueueWebhooks(harness, queue, hook, 2);
+      expect(await claimWebhooks(queue)).toEqual([]);
+      expect(await queue.nextDue(WEBHOOKS)).toBeNull();
+      await harness.inTransaction((tx) => queue.resume(tx, `hook:${hook}`));
+      expect(await claimWebhooks(queue)).toHaveLength(2);
+    });
+
+    test('a redelivery has the same id and bytes and a fresh budget', async () => {
+      const { harness, queue, hook } = bench();
+      const [id = ''] = await enqueueWebhooks(harness, queue, hook, 1, {
+        body: '{"same":"bytes"}',
+      });
+      const [job] = await claimWebhooks(queue);
+      if (!job) throw new Error('nothing claimed');
+      await queue.settle([settlement(job, 'dead', { reason: 'attempts_exhausted' })]);
+      expect(await harness.inTransaction((tx) => queue.redeliver(tx, [id]))).toEqual([id]);
+      const [again] = await claimWebhooks(queue);
+      expect(again).toMatchObject({ id, attempts: 0, tries: 1, redelivery: true });
+      expect(again?.job).toEqual(job.job);
+    });
+
+    test('mail that was cancelled for lost access is not redelivered', async () => {
+      const { harness, queue, hook } = bench();
+      const id = await enqueueMail(harness, queue, 1000 + hook, `gone@conformance-${hook}.test`);
+      await harness.inTransaction((tx) =>
+        queue.cancel(tx, { repositoryId: 1, accountId: 1000 + hook }, 'access_lost'),
+      );
+      expect(await harness.job(id)).toMatchObject({ status: 'cancelled' });
+      expect(await harness.inTransaction((tx) => queue.redeliver(tx, [id]))).toEqual([]);
+    });
+
+    test('what was cancelled with its comment is not redelivered', async () => {
+      const { harness, queue, hook } = bench();
+      const eventId = await harness.event();
+      const ids = await harness.inTransaction((tx) => webhooksIn(tx, queue, eventId, hook, 1));
+      await harness.inTransaction((tx) =>
+        queue.cancel(tx, { eventIds: [eventId] }, 'comment_deleted'),
+      );
+      expect(await harness.inTransaction((tx) => queue.redeliver(tx, ids))).toEqual([]);
+    });
+
+    test('while the relay rests no mail is claimed, and webhooks go on', async () => {
+      const { harness, queue, hook } = bench();
+      await enqueueMail(harness, queue, 2000 + hook, `rest@conformance-${hook}.test`);
+      await enqueueWebhooks(harness, queue, hook, 1);
+      await queue.pauseRelay('authentication_refused', 400);
+      const mails = () => queue.claim({ kind: 'email', version: 1, jobs: 10, lanes: 10 });
+      expect((await mails()).jobs).toEqual([]);
+      expect(await claimWebhooks(queue)).toHaveLength(1);
+      expect(await queue.nextDue(MAILS)).toBeGreaterThan(0);
+      const due = await waitUntil(
+        async () => {
+          const { jobs } = await mails();
+          return jobs.length > 0 && jobs;
+        },
+        { what: 'the relay’s rest to end' },
+      );
+      expect(await harness.relay()).toBe('authentication_refused');
+      await queue.settle(due.map((job) => settlement(job, 'delivered')));
+      expect(await harness.relay()).toBeNull();
+    });
+  });
+}

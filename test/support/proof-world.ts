@@ -1,0 +1,81 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+
+import { migrate, type Pool } from '@ghost/db';
+import { addAccount } from '@ghost/operations';
+import { startPostgres } from '@ghost/playground/postgres';
+
+import { freePort, startApi, testEnvironment } from './ghost-processes.js';
+import type { RunningProcess } from './processes.js';
+import type { Stops } from './stops.js';
+import { openPool } from './test-database.js';
+
+/** A figure that a proof measured, beside what was promised. */
+export interface ProofRow {
+  what: string;
+  figure: string;
+  bound: string;
+  ok: boolean;
+}
+
+/** A migrated database on a server of its own that is durable, as in production. */
+export interface ProofDatabase {
+  readonly url: string;
+  readonly pool: Pool;
+  /** Stops the server, and starts it again where it was. */
+  stop(): Promise<void>;
+  start(): Promise<void>;
+}
+
+/** @param settings - of the server, by name */
+export async function startProofDatabase(
+  stops: Stops,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<ProofDatabase> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'ghost-prove-'));
+  stops.add(() => rm(folder, { recursive: true, force: true }));
+  const options = { dataDir: path.join(folder, 'postgres'), settings };
+  let postgres = await startPostgres(options);
+  const port = Number(new URL(postgres.url).port);
+  stops.add(() => postgres.stop());
+  await migrate(postgres.url);
+  const pool = openPool(postgres.url);
+  stops.add(() => pool.end());
+  return {
+    url: postgres.url,
+    pool,
+    stop: () => postgres.stop(),
+    start: async () => {
+      postgres = await startPostgres({ ...options, port });
+    },
+  };
+}
+
+/** The API as it is run for real; `more` is added to its environment. */
+export async function startProofApi(
+  stops: Stops,
+  databaseUrl: string,
+  more: Readonly<Record<string, string>> = {},
+): Promise<{ process: RunningProcess; url: string }> {
+  const port = await freePort();
+  const process = await startApi(port, testEnvironment(databaseUrl, more));
+  stops.add(() => process.stop());
+  return { process, url: `http://127.0.0.1:${port}` };
+}
+
+/** Makes an account; returns its token. */
+export async function addPerson(pool: Pool, login: string): Promise<string> {
+  return (await addAccount(pool, { login, email: `${login}@people.example` })).token;
+}
+
+/** Opens a thread, its first, in each repository that is there. */
+export async function openThreads(pool: Pool, title: string): Promise<void> {
+  await pool.query('INSERT INTO thread_counter (repository_id, last) SELECT id, 1 FROM repository');
+  await pool.query(
+    `INSERT INTO thread (repository_id, number, author_id, title, body)
+     SELECT id, 1, owner_id, $1, '' FROM repository`,
+    [title],
+  );
+  await pool.query('INSERT INTO comment_counter (thread_id) SELECT id FROM thread');
+}
