@@ -113,6 +113,13 @@ const transactionsByOurs = {
     "Use `inTransaction(pool, work)` of @ghost/db: Drizzle's own loses a slot of the pool for good when BEGIN fails.",
 };
 
+const urlsByOurs = {
+  object: 'URL',
+  property: 'canParse',
+  message:
+    'Use `parseUrl` of @ghost/policy: on Node 20 and 22 `canParse` refuses Latin-1 letters once it is optimized.',
+};
+
 /** Of our packages only these. */
 function onlyPackages(names) {
   return {
@@ -148,7 +155,7 @@ export default {
     'import/no-cycle': ['error', { ignoreTypes: false }],
     'import/no-default-export': 'error',
     'no-restricted-imports': ['error', { paths: tablesInDbAlone, patterns: everywhere }],
-    'no-restricted-properties': ['error', transactionsByOurs],
+    'no-restricted-properties': ['error', transactionsByOurs, urlsByOurs],
 
     'typescript/no-explicit-any': 'error',
     'typescript/no-floating-promises': 'error',
@@ -229,7 +236,7 @@ export default {
       rules: {
         'max-lines': 'off',
         'max-lines-per-function': 'off',
-        'no-restricted-properties': 'off',
+        'no-restricted-properties': ['error', urlsByOurs],
       },
     },
   ],

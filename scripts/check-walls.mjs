@@ -77,6 +77,8 @@ const PLANTS = [
   // Transactions by inTransaction alone.
   ['apps/api/src', 'export const run = (s) => s.db.transaction(() => 1);', PROPERTY],
   ['packages/operations/src', 'export const run = ({ transaction }) => transaction();', PROPERTY],
+  // URLs by parseUrl alone.
+  ['packages/policy/src', 'export const run = (s) => URL.canParse(s);', PROPERTY],
 ];
 
 /** Pairs of files that need each other: [folder, one's text, the other's text]; `@` is the other. */

@@ -1,9 +1,10 @@
 import { databaseErrorCode, isDatabaseOutage } from '@ghost/db';
+import { parseUrl } from '@ghost/policy';
 
 /** Name, host and port of a database; never user or password. */
 export function describeDatabase(databaseUrl: string): string {
-  const url = URL.canParse(databaseUrl) ? new URL(databaseUrl) : undefined;
-  if (url === undefined) return 'that DATABASE_URL names';
+  const url = parseUrl(databaseUrl);
+  if (url === null) return 'that DATABASE_URL names';
   const host = url.hostname === '' ? (url.searchParams.get('host') ?? 'localhost') : url.host;
   return `"${decodeURIComponent(url.pathname.slice(1))}" at ${host}`;
 }

@@ -1,4 +1,5 @@
 import type { JobKind } from '@ghost/contract';
+import { parseUrl } from '@ghost/policy';
 
 export type JobStatus = 'pending' | 'delivered' | 'dead' | 'cancelled';
 export const JOB_STATUSES = [
@@ -119,6 +120,6 @@ function targetOf(record: DeliveryRecord): string {
 /** Names a hook by its id and the origin of its URL. */
 export function hookTarget(hookId: string | number | null, url: string | null): string {
   if (url === null) return `hook ${hookId} (deleted)`;
-  const origin = URL.canParse(url) ? new URL(url).origin : 'unreadable URL';
+  const origin = parseUrl(url)?.origin ?? 'unreadable URL';
   return `hook ${hookId} (${origin})`;
 }

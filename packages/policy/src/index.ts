@@ -31,4 +31,5 @@ export { GENERIC_REFUSAL } from './generic-refusal.js';
 export type { HostRule } from './url/host-rules.js';
 export { isMask } from './mask.js';
 export { isAddress } from './address/parse-address.js';
+export { parseUrl } from './url/parse-url.js';
 export type { PortRange } from './url/port-rules.js';

@@ -4,6 +4,7 @@ import { DEFAULT_POLICY, parseAddressPolicy } from './address-policy.js';
 import { IPV4_REFUSED } from './address/address-ranges.js';
 import { checkAddress } from './address/check-address.js';
 import { checkUrl } from './url/check-url.js';
+import { parseUrl } from './url/parse-url.js';
 
 const RUNS = { numRuns: 2_000 };
 
@@ -118,8 +119,7 @@ describe('no IPv4 address inside a refused range is allowed', () => {
           const parts = partsOf(value, count);
           const host = parts.map((part, at) => spell(part, spellings[at] as Spelling)).join('.');
           const url = wrap(hide(host));
-          if (URL.canParse(url) && new URL(url).hostname === octetsOf(value).join('.'))
-            reached += 1;
+          if (parseUrl(url)?.hostname === octetsOf(value).join('.')) reached += 1;
           expect(checkUrl(url, DEFAULT_POLICY).ok).toBe(false);
         },
       ),

@@ -5,6 +5,7 @@ import { IPV4_REFUSED, IPV6_ALLOWED, IPV6_REFUSED } from './address/address-rang
 import { checkAddress, checkAnswers } from './address/check-address.js';
 import { checkHeader } from './check-header.js';
 import { checkUrl } from './url/check-url.js';
+import { parseUrl } from './url/parse-url.js';
 
 type Vector = { id: string; expect: 'allow' | 'refuse'; why?: string };
 
@@ -48,7 +49,7 @@ describe('URL vectors', () => {
     '$id $expect $input: $why',
     ({ input, expect: expected, whatwgHost, normalise }) => {
       // The parser that dials is the one that the vector was written for.
-      expect(URL.canParse(input) ? new URL(input).hostname : 'INVALID').toBe(whatwgHost);
+      expect(parseUrl(input)?.hostname ?? 'INVALID').toBe(whatwgHost);
       const verdict = checkUrl(input, DEFAULT_POLICY);
       expect(verdict.ok).toBe(expected === 'allow');
       if (!verdict.ok) return;

@@ -1,4 +1,5 @@
 import { databaseErrorCode, isDatabaseOutage } from '@ghost/db';
+import { parseUrl } from '@ghost/policy';
 import {
   type ArgumentsHost,
   Catch,
@@ -12,7 +13,7 @@ import type { Logger } from 'pino';
 
 import { LOGGER } from '../database/tokens.js';
 import { describeError } from '../outbox/describe-error.js';
-import { ApiError, badRequest, bodyTooLarge, notFound, unsupportedMediaType } from './api-error.js';
+import { ApiError, badRequest, bodyTooLarge, notFound, notJson } from './api-error.js';
 import { isForm, MAX_FORM_BYTES } from './form-body.js';
 import { MAX_BODY_BYTES } from './json-body.js';
 import { takesForms } from './route.js';
@@ -91,7 +92,7 @@ export function refuseInRouter(thrown: Error, request: FastifyRequest, reply: Fa
   const tooLong = Reflect.get(thrown, 'code') === 'FST_ERR_MAX_PARAM_LENGTH';
   const target = request.raw.url ?? '';
   const badTarget =
-    target.startsWith('/') || (NAMES_HOST.test(target) && URL.canParse(target))
+    target.startsWith('/') || (NAMES_HOST.test(target) && parseUrl(target) !== null)
       ? badRequest('bad_path', 'The path cannot be decoded: a % is not followed by UTF-8.')
       : badRequest('bad_host', 'The request is for a URL whose host or port is none.');
   sendError(reply, tooLong ? notFound() : badTarget);
@@ -113,7 +114,7 @@ function fromStatus(status: number, thrown: unknown, request: FastifyRequest): A
     case 413:
       return bodyTooLarge(boundOf(request));
     case 415:
-      return unsupportedMediaType('Send JSON, with the header "content-type: application/json".');
+      return notJson();
     case 503:
       return unavailable();
     default:

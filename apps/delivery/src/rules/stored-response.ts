@@ -1,4 +1,5 @@
 import { toStorableText } from '@ghost/contract';
+import { parseUrl } from '@ghost/policy';
 
 /** What is kept of a body; the rest is read up to a bound and dropped. */
 export const KEPT_BODY_BYTES = 16 * 1024;
@@ -36,9 +37,8 @@ export function storedHead(fields: readonly (readonly [string, string])[]): Reco
 /** The path of a hook often is its secret, and a redirect repeats it. */
 function originOnly(location: string): string {
   if (!/^[a-z][a-z0-9+.-]*:\/\//iu.test(location)) return '(a path of the same origin)';
-  if (!URL.canParse(location)) return '(not a URL)';
-  const { protocol, host } = new URL(location);
-  return `${protocol}//${host}/…`;
+  const url = parseUrl(location);
+  return url === null ? '(not a URL)' : `${url.protocol}//${url.host}/…`;
 }
 
 /** The start of a body as storable text of at most 16 KiB: bytes that are no UTF-8 become U+FFFD. */

@@ -10,6 +10,7 @@ import {
 } from './check-name.js';
 import { isAllowedHost } from './host-rules.js';
 import { parseAddress } from '../address/parse-address.js';
+import { parseUrl } from './parse-url.js';
 import { isPortAllowed } from './port-rules.js';
 import { GENERIC_REFUSAL } from '../generic-refusal.js';
 
@@ -71,8 +72,8 @@ const FORM_MESSAGES: Record<UrlFormReason | NameFormReason, string> = {
 export function checkUrl(input: string, policy: AddressPolicy): UrlVerdict {
   const rawFault = rawFormFault(input);
   if (rawFault !== null) return refuse(rawFault);
-  if (!URL.canParse(input)) return refuse('url_malformed');
-  const url = new URL(input);
+  const url = parseUrl(input);
+  if (url === null) return refuse('url_malformed');
   if (url.username !== '' || url.password !== '') return refuse('url_userinfo');
   const secure = url.protocol === 'https:';
   if (policy.httpsOnly && !secure) return refuse('url_https_only');

@@ -1,6 +1,7 @@
 import type { ParsedEntry } from '../parsed-entry.js';
 import { neverAllowedName, nameFormFault } from './check-name.js';
 import { isAddress } from '../address/parse-address.js';
+import { parseUrl } from './parse-url.js';
 
 /** A name that the operator vouches for. `suffix`: any name below it, not the name itself. */
 export type HostRule = { text: string; kind: 'exact' | 'suffix'; name: string };
@@ -40,7 +41,6 @@ export function isAllowedHost(rules: readonly HostRule[], host: string): boolean
 function asciiName(written: string): string | null {
   if (/[\s:@?#\\%*]/.test(written)) return null;
   const text = `http://${written}/`;
-  if (!URL.canParse(text)) return null;
-  const { hostname } = new URL(text);
-  return isAddress(hostname) ? null : hostname;
+  const hostname = parseUrl(text)?.hostname ?? null;
+  return hostname === null || isAddress(hostname) ? null : hostname;
 }

@@ -1,3 +1,5 @@
+import { parseUrl } from '@ghost/policy';
+
 import { type Parse, type Parsed, parsed, problem } from './parsed.js';
 
 /** A server with credentials, taken apart and percent-decoded; `host` has no brackets. */
@@ -83,7 +85,7 @@ function webUrlOf(text: string): Parsed<URL> {
 
 /** The parser would drop blanks and line breaks: a value with some was pasted wrongly. */
 function urlOf(text: string): URL | null {
-  return /\s/.test(text) || !URL.canParse(text) ? null : new URL(text);
+  return /\s/.test(text) ? null : parseUrl(text);
 }
 
 function credentialsOf(url: URL): { user: string | null; pass: string | null } | null {
