@@ -3,6 +3,7 @@ import { createPostgresQueue, hookLane, mailLane, type NewJob, sqlOf } from '@gh
 import { encrypt, type KeyRing, parseKeyRing } from '@ghost/vault';
 
 import { TEST_SECRET_KEYS } from './ghost-processes.js';
+import { proveLanes } from './prove-lanes.js';
 import { openPool } from './test-database.js';
 
 export const SEED_SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
@@ -33,8 +34,11 @@ export interface SeededAttempt {
 export interface DeliverySeed {
   readonly pool: Pool;
   hook(url: string, more?: { active?: boolean; secrets?: readonly string[] }): Promise<number>;
-  /** Enqueues one webhook for each id, and returns the ids of the jobs. */
-  webhooks(hookIds: readonly number[], body?: string): Promise<string[]>;
+  /** Enqueues one webhook for each id, and returns the ids of the jobs. Lanes are proven, unless `fresh`. */
+  webhooks(
+    hookIds: readonly number[],
+    more?: { body?: string; fresh?: boolean },
+  ): Promise<string[]>;
   mails(addresses: readonly string[], text?: string): Promise<string[]>;
   jobs(): Promise<SeededJob[]>;
   attempts(): Promise<SeededAttempt[]>;
@@ -49,8 +53,9 @@ export async function createDeliverySeed(databaseUrl: string): Promise<DeliveryS
   return {
     pool,
     hook: (url, more) => makeHook(pool, repositoryId, keys, url, more),
-    webhooks: (hookIds, body = '{"hello":"wörld 🎉"}') =>
-      enqueue(
+    webhooks: async (hookIds, { body = '{"hello":"wörld 🎉"}', fresh = false } = {}) => {
+      if (!fresh) await proveLanes(pool, hookIds.map(hookLane));
+      return enqueue(
         pool,
         (eventId, contentId) =>
           hookIds.map((hookId, index) => ({
@@ -65,9 +70,14 @@ export async function createDeliverySeed(databaseUrl: string): Promise<DeliveryS
             own: { event: 'comment.created' },
           })),
         { kind: 'webhook', body },
-      ),
+      );
+    },
     mails: async (addresses, text = 'Hello') => {
       const readers = await makeReaders(pool, addresses);
+      await proveLanes(
+        pool,
+        addresses.map((address) => mailLane(address, false)),
+      );
       return enqueue(
         pool,
         (eventId, contentId) =>

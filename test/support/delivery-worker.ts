@@ -7,6 +7,7 @@ import { onTestFinished } from 'vitest';
 import { deliver, type DeliveryParts } from '../../apps/delivery/src/deliver.js';
 import { KeptConnections } from '../../apps/delivery/src/net/kept-connections.js';
 import { createResolver, type Resolver } from '../../apps/delivery/src/net/resolver.js';
+import { ClaimGate } from '../../apps/delivery/src/pump/claim-gate.js';
 import { DatabaseState } from '../../apps/delivery/src/pump/database-state.js';
 import { InHand } from '../../apps/delivery/src/pump/in-hand.js';
 import { LeaseKeeper } from '../../apps/delivery/src/pump/lease-keeper.js';
@@ -95,6 +96,7 @@ export async function startWorker(url: string, settings: WorkerSettings = {}): P
     ...partsOf(settings, pool, kept, resolver, log),
     onSettled: (pending) => pump.settled(pending),
   };
+  const gate = new ClaimGate(inHand);
   const pump = new Pump({
     kind: 'webhook',
     version: 1,
@@ -102,6 +104,7 @@ export async function startWorker(url: string, settings: WorkerSettings = {}): P
     ...(settings.claimWithinMs === undefined ? {} : { claimWithinMs: settings.claimWithinMs }),
     queue,
     inHand,
+    gate,
     database: state,
     writable: () => settler.writable(),
     deliver: (claim) => deliver(claim, parts),
@@ -145,7 +148,7 @@ function countedQueue(
   const counted: Queue = {
     ...inner,
     claim: (capacity) => ((statements += 1), inner.claim(capacity)),
-    nextDue: (known) => ((statements += 1), inner.nextDue(known)),
+    nextDue: (...of) => ((statements += 1), inner.nextDue(...of)),
     settle: (settlements) => ((statements += 1), inner.settle(settlements)),
     extend: (leases) => ((statements += 1), inner.extend(leases)),
   };

@@ -158,6 +158,7 @@ function settlementOf(
     charged,
     delayMs,
     laneRestMs,
+    laneFault,
     attempt,
   }: Extract<Decision, { action: 'settle' }>,
 ): Settlement {
@@ -171,6 +172,7 @@ function settlementOf(
     charged,
     delayMs,
     ...(laneRestMs === undefined ? {} : { laneRestMs }),
+    ...(laneFault === undefined ? {} : { laneFault }),
     attempt,
   };
 }

@@ -10,6 +10,7 @@ import { type Logger, pino } from 'pino';
 import { deliver, type DeliveryParts } from './deliver.js';
 import { KeptConnections } from './net/kept-connections.js';
 import { createResolver } from './net/resolver.js';
+import { ClaimGate } from './pump/claim-gate.js';
 import { DatabaseState } from './pump/database-state.js';
 import { InHand } from './pump/in-hand.js';
 import { LeaseKeeper } from './pump/lease-keeper.js';
@@ -42,6 +43,7 @@ interface Core {
   sql: Sql;
   queue: Queue;
   inHand: InHand;
+  gate: ClaimGate;
   settler: Settler;
   database: DatabaseState;
   metrics: Metrics;
@@ -160,6 +162,7 @@ function makeCore(
     sql: sqlOfPool(pool),
     queue,
     inHand,
+    gate: new ClaimGate(inHand),
     settler,
     database,
     metrics,

@@ -9,6 +9,7 @@ import {
   SHORT_LEASE_MS,
   WEBHOOKS,
   webhooksIn,
+  dueInMs,
 } from './queue-harness.js';
 
 /** What is handed out: lanes, slots, turns, ends of leases and of lives. */
@@ -68,8 +69,8 @@ export function claimConformance(bench: () => QueueBench): void {
       const brief = harness.engine({ leaseMs: SHORT_LEASE_MS, laneSlots: 10 });
       const [id] = await enqueueWebhooks(harness, brief, hook, 1);
       const [lost] = await claimWebhooks(brief);
-      expect(await queue.nextDue(WEBHOOKS)).toBeGreaterThan(0);
-      await waitUntil(async () => (await queue.nextDue(WEBHOOKS)) === 0, {
+      expect(await dueInMs(queue, WEBHOOKS)).toBeGreaterThan(0);
+      await waitUntil(async () => (await dueInMs(queue, WEBHOOKS)) === 0, {
         what: 'the lease to end',
       });
       const [again] = await claimWebhooks(queue);
@@ -106,13 +107,13 @@ export function claimConformance(bench: () => QueueBench): void {
       const { harness, queue, hook } = bench();
       const [id = ''] = await enqueueWebhooks(harness, queue, hook, 1, { version: 2 });
       expect(await claimWebhooks(queue)).toEqual([]);
-      expect(await queue.nextDue(WEBHOOKS)).toBeNull();
+      expect(await dueInMs(queue, WEBHOOKS)).toBeNull();
       expect(await harness.job(id)).toMatchObject({
         status: 'pending',
         attempts: 0,
         abandoned: 0,
       });
-      expect(await queue.nextDue([{ kind: 'webhook', version: 2 }])).toBe(0);
+      expect(await dueInMs(queue, { kind: 'webhook', version: 2 })).toBe(0);
     });
   });
 }

@@ -10,6 +10,7 @@ import {
   settlement,
   WEBHOOKS,
   webhooksIn,
+  dueInMs,
 } from './queue-harness.js';
 
 /** Cancelling, holding, resuming, redelivering, and the relay at rest. */
@@ -75,7 +76,7 @@ export function controlConformance(bench: () => QueueBench): void {
       await harness.inTransaction((tx) => queue.hold(tx, `hook:${hook}`, 'paused'));
       await enqueueWebhooks(harness, queue, hook, 2);
       expect(await claimWebhooks(queue)).toEqual([]);
-      expect(await queue.nextDue(WEBHOOKS)).toBeNull();
+      expect(await dueInMs(queue, WEBHOOKS)).toBeNull();
       await harness.inTransaction((tx) => queue.resume(tx, `hook:${hook}`));
       expect(await claimWebhooks(queue)).toHaveLength(2);
     });
@@ -122,7 +123,7 @@ export function controlConformance(bench: () => QueueBench): void {
       const mails = () => queue.claim({ kind: 'email', version: 1, jobs: 10, lanes: 10 });
       expect((await mails()).jobs).toEqual([]);
       expect(await claimWebhooks(queue)).toHaveLength(1);
-      expect(await queue.nextDue(MAILS)).toBeGreaterThan(0);
+      expect(await dueInMs(queue, MAILS)).toBeGreaterThan(0);
       const due = await waitUntil(
         async () => {
           const { jobs } = await mails();

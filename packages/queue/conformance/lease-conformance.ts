@@ -7,6 +7,7 @@ import {
   type QueueBench,
   SHORT_LEASE_MS,
   WEBHOOKS,
+  dueInMs,
 } from './queue-harness.js';
 
 /** How leases are extended and given back. */
@@ -33,7 +34,7 @@ export function leaseConformance(bench: () => QueueBench): void {
       const brief = harness.engine({ leaseMs: SHORT_LEASE_MS, laneSlots: 10 });
       await enqueueWebhooks(harness, brief, hook, 10);
       const ended = await claimWebhooks(brief);
-      await waitUntil(async () => (await queue.nextDue(WEBHOOKS)) === 0, {
+      await waitUntil(async () => (await dueInMs(queue, WEBHOOKS)) === 0, {
         what: 'the leases to end',
       });
       expect(await queue.extend(ended)).toEqual(new Set());

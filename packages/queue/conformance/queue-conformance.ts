@@ -7,6 +7,8 @@ import { enqueueConformance } from './enqueue-conformance.js';
 import { leaseConformance } from './lease-conformance.js';
 import type { QueueBench, QueueHarness } from './queue-harness.js';
 import { settleConformance } from './settle-conformance.js';
+import { standingConformance } from './standing-conformance.js';
+import { suspectConformance } from './suspect-conformance.js';
 
 /** What every engine of the queue must do; `make` gives a harness on an empty queue. */
 export function queueConformance(name: string, make: () => Promise<QueueHarness>): void {
@@ -29,5 +31,7 @@ export function queueConformance(name: string, make: () => Promise<QueueHarness>
     settleConformance(bench);
     leaseConformance(bench);
     controlConformance(bench);
+    standingConformance(bench);
+    suspectConformance(bench);
   });
 }

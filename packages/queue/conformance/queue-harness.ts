@@ -7,6 +7,8 @@ import {
   type ClaimedJob,
   createPostgresQueue,
   hookLane,
+  type KnownJobs,
+  mailLane,
   type NewJob,
   type Queue,
   type Settlement,
@@ -15,6 +17,8 @@ import {
   sqlOfPool,
 } from '@ghost/queue';
 import { uuidv7 } from 'uuidv7';
+
+import { proveLanes } from '../../../test/support/prove-lanes.js';
 
 export interface EngineOptions {
   leaseMs?: number;
@@ -41,6 +45,11 @@ export interface QueueHarness {
   ): Promise<{ outcome: string; number: number | null; reason: string | null }[]>;
   /** Moves the end of a job's life into the past. */
   outlive(jobId: string): Promise<void>;
+  /** Makes a lane one that had a recent success and has earned all of its slots. */
+  prove(lane: string): Promise<void>;
+  lane(lane: string): Promise<LaneState>;
+  /** Moves a lane's last success, and the end of its pause, back by so much. */
+  age(lane: string, byMs: number): Promise<void>;
   /** What is noted of the relay; null while it works. */
   relay(): Promise<string | null>;
   /** Ends whatever is pending. */
@@ -57,6 +66,15 @@ export interface JobState {
   lastError: string | null;
 }
 
+export interface LaneState {
+  standing: 'proven' | 'slow' | 'suspect';
+  earned: number;
+  failures: number;
+  resting: boolean;
+  ownerId: number | null;
+  host: string | null;
+}
+
 /** What one test of the conformance suite works with. */
 export interface QueueBench {
   readonly harness: QueueHarness;
@@ -67,8 +85,8 @@ export interface QueueBench {
   readonly anotherHook: () => number;
 }
 
-export const WEBHOOKS = [{ kind: 'webhook', version: 1 }] as const;
-export const MAILS = [{ kind: 'email', version: 1 }] as const;
+export const WEBHOOKS = { kind: 'webhook', version: 1 } as const;
+export const MAILS = { kind: 'email', version: 1 } as const;
 export const SHORT_LEASE_MS = 300;
 
 export function postgresHarness(url: string): QueueHarness & { pool: Pool } {
@@ -125,6 +143,25 @@ export function postgresHarness(url: string): QueueHarness & { pool: Pool } {
         [jobId],
       );
     },
+    prove: (lane) => proveLanes(pool, [lane]),
+    async lane(lane) {
+      const [row] = await sqlOfPool(pool).query<LaneState>(
+        `SELECT standing, earned, failures, coalesce(not_before > now(), false) AS resting, owner_id::integer AS "ownerId", host
+         FROM delivery_lane WHERE lane = $1 AND version = 1`,
+        [lane],
+      );
+      if (!row) throw new Error(`No lane ${lane}`);
+      return row;
+    },
+    async age(lane, byMs) {
+      await pool.query(
+        `UPDATE delivery_lane
+         SET last_success_at = last_success_at - $2 * interval '1 millisecond',
+           not_before = not_before - $2 * interval '1 millisecond', next_at = next_at - $2 * interval '1 millisecond'
+         WHERE lane = $1`,
+        [lane, byMs],
+      );
+    },
     async relay() {
       const { rows } = await pool.query<{ reason: string | null }>(
         'SELECT reason FROM delivery_relay',
@@ -140,14 +177,23 @@ export function postgresHarness(url: string): QueueHarness & { pool: Pool } {
   };
 }
 
-/** Enqueues `count` webhook jobs for one hook, sharing one body, in one transaction. */
+interface WebhookWish {
+  delayMs?: number;
+  version?: number;
+  body?: string;
+  ownerId?: number;
+  host?: string;
+}
+
+/** Enqueues `count` webhook jobs for one hook, sharing one body, in one transaction; the lane is proven unless `fresh`. */
 export async function enqueueWebhooks(
   harness: QueueHarness,
   queue: Queue,
   hookId: number,
   count: number,
-  more: { delayMs?: number; version?: number; body?: string } = {},
+  { fresh = false, ...more }: WebhookWish & { fresh?: boolean } = {},
 ): Promise<string[]> {
+  if (!fresh) await harness.prove(hookLane(hookId));
   const eventId = await harness.event();
   return harness.inTransaction((tx) => webhooksIn(tx, queue, eventId, hookId, count, more));
 }
@@ -159,7 +205,7 @@ export async function webhooksIn(
   eventId: string,
   hookId: number,
   count: number,
-  { body = '{"n":1}', ...more }: { delayMs?: number; version?: number; body?: string } = {},
+  { body = '{"n":1}', ownerId, host, ...more }: WebhookWish = {},
 ): Promise<string[]> {
   const contentId = await queue.storeContent(tx, { kind: 'webhook', eventId, body });
   const jobs = Array.from(
@@ -175,6 +221,8 @@ export async function webhooksIn(
       kind: 'webhook',
       hookId,
       own: { event: 'ping' },
+      ...(ownerId === undefined ? {} : { ownerId }),
+      ...(host === undefined ? {} : { host }),
     }),
   );
   await queue.enqueue(tx, jobs);
@@ -191,15 +239,18 @@ export const MAIL_PARTS: MailContent = {
   headers: [['X-Ghost-Reason', [{ slot: 'why' }]]],
 };
 
-/** Enqueues one mail to an account. */
+/** Enqueues one mail to an account; the lane is proven. */
 export async function enqueueMail(
   harness: QueueHarness,
   queue: Queue,
   accountId: number,
   address: string,
+  bulk = false,
 ): Promise<string> {
   const eventId = await harness.event();
   const id = uuidv7();
+  const lane = mailLane(address, bulk);
+  await harness.prove(lane);
   await harness.inTransaction(async (tx) => {
     const contentId = await queue.storeContent(tx, { kind: 'email', eventId, parts: MAIL_PARTS });
     await queue.enqueue(tx, [
@@ -208,7 +259,7 @@ export async function enqueueMail(
         idempotencyKey: `email:${eventId}:${accountId}`,
         eventId,
         contentId,
-        lane: `mail:${address.slice(address.indexOf('@') + 1)}`,
+        lane,
         repositoryId: 1,
         kind: 'email',
         accountId,
@@ -222,6 +273,11 @@ export async function enqueueMail(
 export async function claimWebhooks(queue: Queue, jobs = 500): Promise<ClaimedJob[]> {
   const claim = await queue.claim({ kind: 'webhook', version: 1, jobs, lanes: 100 });
   return claim.jobs;
+}
+
+/** Milliseconds until an ordinary claim may bring something. */
+export async function dueInMs(queue: Queue, known: KnownJobs): Promise<number | null> {
+  return (await queue.nextDue(known)).workMs;
 }
 
 const ATTEMPT: AttemptRecord = { startedAt: '2026-11-01T10:00:00.000Z', timings: { total: 3 } };

@@ -8,6 +8,7 @@ import {
   settlement,
   SHORT_LEASE_MS,
   WEBHOOKS,
+  dueInMs,
 } from './queue-harness.js';
 
 /** What outcomes do to jobs and lanes, and which of them count. */
@@ -22,7 +23,7 @@ export function settleConformance(bench: () => QueueBench): void {
       const states = await Promise.all(ids.map(async (id) => (await harness.job(id)).status));
       expect(states.toSorted()).toEqual(['cancelled', 'dead', 'delivered']);
       expect(await claimWebhooks(queue)).toEqual([]);
-      expect(await queue.nextDue(WEBHOOKS)).toBeNull();
+      expect(await dueInMs(queue, WEBHOOKS)).toBeNull();
     });
 
     test('a retry is charged, waits its delay and is due again', async () => {
@@ -38,10 +39,10 @@ export function settleConformance(bench: () => QueueBench): void {
         tries: 1,
         leased: false,
       });
-      const due = await queue.nextDue(WEBHOOKS);
+      const due = await dueInMs(queue, WEBHOOKS);
       expect(due).toBeGreaterThan(0);
       expect(due).toBeLessThanOrEqual(200);
-      await waitUntil(async () => (await queue.nextDue(WEBHOOKS)) === 0, {
+      await waitUntil(async () => (await dueInMs(queue, WEBHOOKS)) === 0, {
         what: 'the retry to be due',
       });
       expect((await claimWebhooks(queue)).map((one) => one.id)).toEqual([id]);
@@ -55,7 +56,7 @@ export function settleConformance(bench: () => QueueBench): void {
       const brief = harness.engine({ leaseMs: SHORT_LEASE_MS, laneSlots: 10 });
       const [id = ''] = await enqueueWebhooks(harness, brief, hook, 1);
       const [stale] = await claimWebhooks(brief);
-      await waitUntil(async () => (await queue.nextDue(WEBHOOKS)) === 0, {
+      await waitUntil(async () => (await dueInMs(queue, WEBHOOKS)) === 0, {
         what: 'the lease to end',
       });
       const [current] = await claimWebhooks(queue);
@@ -104,10 +105,10 @@ export function settleConformance(bench: () => QueueBench): void {
       if (!job) throw new Error('nothing claimed');
       await queue.settle([settlement(job, 'held', { reason: 'gone' })]);
       expect(await claimWebhooks(queue)).toEqual([]);
-      expect(await queue.nextDue(WEBHOOKS)).toBeNull();
+      expect(await dueInMs(queue, WEBHOOKS)).toBeNull();
       await enqueueWebhooks(harness, queue, hook, 1);
       expect(await claimWebhooks(queue)).toEqual([]);
-      expect(await queue.nextDue(WEBHOOKS)).toBeNull();
+      expect(await dueInMs(queue, WEBHOOKS)).toBeNull();
       expect(await harness.inTransaction((tx) => queue.resume(tx, `hook:${hook}`))).toBe(true);
       const resumed = await claimWebhooks(queue);
       expect(resumed.map((one) => one.id)).toEqual(expect.arrayContaining([first, second]));
@@ -127,7 +128,7 @@ export function settleConformance(bench: () => QueueBench): void {
       await enqueueWebhooks(harness, queue, resting, 1);
       await enqueueWebhooks(harness, queue, other, 1);
       expect((await claimWebhooks(queue)).map((one) => one.lane)).toEqual([`hook:${other}`]);
-      const due = await queue.nextDue(WEBHOOKS);
+      const due = await dueInMs(queue, WEBHOOKS);
       expect(due).toBeGreaterThan(0);
     });
 

@@ -1,3 +1,5 @@
+import type { JobKind } from '@ghost/contract';
+
 const BULK_SUFFIX = ':bulk';
 
 /** The lane of a hook: what may hold up only itself. */
@@ -9,4 +11,9 @@ export function hookLane(hookId: number): string {
 export function mailLane(address: string, bulk: boolean): string {
   const domain = address.slice(address.lastIndexOf('@') + 1).toLowerCase();
   return `mail:${domain}${bulk ? BULK_SUFFIX : ''}`;
+}
+
+/** What a lane's jobs are. */
+export function kindOfLane(lane: string): JobKind {
+  return lane.startsWith('hook:') ? 'webhook' : 'email';
 }

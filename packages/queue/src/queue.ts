@@ -27,7 +27,15 @@ interface NewJobBase {
 }
 export type NewJob = NewJobBase &
   (
-    | { kind: 'webhook'; hookId: number; own: { event: string } }
+    | {
+        kind: 'webhook';
+        hookId: number;
+        own: { event: string };
+        /** Whose hook it is: one owner's lanes share a part of a worker's slots. */
+        ownerId?: number;
+        /** Host of its URL: lanes of one host share their sends. */
+        host?: string;
+      }
     | { kind: 'email'; accountId: number; own: MailOwn }
   );
 
@@ -52,6 +60,10 @@ export interface ClaimedJob extends Lease {
   redelivery: boolean;
   createdAt: Date;
   expiresAt: Date;
+  /** Its lane has no recent success. */
+  slow: boolean;
+  ownerId: number | null;
+  host: string | null;
   /** When the lease ends on the worker's monotonic clock (`performance.now()`), counted from before the claim was sent. */
   leaseEndsAt: number;
 }
@@ -61,13 +73,39 @@ export interface UnreadableJob extends Lease {
   error: string;
 }
 
-export interface Capacity {
+/** What a worker claims: others wait for one that knows them. */
+export interface KnownJobs {
   kind: JobKind;
   version: number;
+}
+
+export interface Capacity extends KnownJobs {
   /** At most so many jobs (1 to 500). */
   jobs: number;
-  /** Look at most at so many due lanes. */
+  /** Look at most at so many due lanes, of proven and of slow ones each. */
   lanes: number;
+  /** Of lanes without a recent success at most so many jobs; default: all. */
+  slowJobs?: number;
+  /** What one owner and one host may have in flight on this worker; default: no bound. */
+  shares?: Shares;
+  /** Only a job that must be claimed alone, as its workers died; the worker must hold nothing else. */
+  alone?: boolean;
+}
+
+export interface Shares {
+  ownerMost: number;
+  hostMost: number;
+  /** What the worker holds already, by owner's id and by host. */
+  owners: Readonly<Record<string, number>>;
+  hosts: Readonly<Record<string, number>>;
+}
+
+/** Milliseconds until something is due (0: now), or null when nothing is pending. */
+export interface NextDue {
+  /** What an ordinary claim may bring. */
+  workMs: number | null;
+  /** A job that must be claimed alone. */
+  suspectMs: number | null;
 }
 
 export interface Claim {
@@ -88,6 +126,9 @@ export interface AttemptRecord {
 
 export type SettledOutcome = 'delivered' | 'retry' | 'dead' | 'held' | 'cancelled' | 'relay_paused';
 
+/** `timed_out` also takes back the slots that a lane has earned. */
+export type LaneFault = 'failed' | 'timed_out';
+
 /** What a worker reports of one lease. */
 export interface Settlement extends Lease {
   outcome: SettledOutcome;
@@ -98,6 +139,8 @@ export interface Settlement extends Lease {
   delayMs: number;
   /** Makes the whole lane wait (429, 503). */
   laneRestMs?: number;
+  /** What it tells of its destination: enough of them in a row open the lane's breaker. */
+  laneFault?: LaneFault;
   attempt: AttemptRecord | null;
 }
 
@@ -139,12 +182,18 @@ export interface Queue {
   release(leases: readonly Lease[]): Promise<number>;
   /** Whether a job may be sent now: asked just before a mail is handed over. */
   confirm(lease: Lease): Promise<Confirmation>;
-  /** Milliseconds until the next claimable job of the kinds and versions is due (0: now), or null when nothing is pending. */
-  nextDue(known: readonly { kind: JobKind; version: number }[]): Promise<number | null>;
+  /**
+   * When what the worker knows is due next.
+   * @param options.slow - whether lanes without a recent success may be claimed now; default: yes
+   * @param options.tidy - also puts emptied lanes to rest, for a worker that found no work; default: yes
+   */
+  nextDue(known: KnownJobs, options?: { slow?: boolean; tidy?: boolean }): Promise<NextDue>;
   /** Ends pending jobs whose reason is gone; a worker that holds one loses its fence. */
   cancel(tx: Sql, target: CancelTarget, reason: string): Promise<number>;
   hold(tx: Sql, lane: string, reason: string): Promise<void>;
   resume(tx: Sql, lane: string): Promise<boolean>;
+  /** Sets how many jobs of a lane may be in flight at once, over all workers; null: the workers' default. */
+  limit(tx: Sql, lane: string, slots: number | null): Promise<void>;
   /** Same id, same bytes, a fresh budget. Returns the ids that are pending again. */
   redeliver(tx: Sql, jobIds: readonly string[]): Promise<string[]>;
   /** Lets the SMTP relay rest: no mail is claimed until then. */

@@ -126,6 +126,8 @@ describe('a webhook’s job', () => {
         lane: `hook:${hookId}`,
         repositoryId: place.repositoryId,
         hookId,
+        ownerId: place.ownerId,
+        host: expect.stringMatching(/^[a-z0-9.-]+$/u),
         own: { event: 'comment.created' },
       })),
     );

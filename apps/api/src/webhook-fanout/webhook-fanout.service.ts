@@ -1,4 +1,5 @@
 import type { Transaction } from '@ghost/db';
+import { parseUrl } from '@ghost/policy';
 import { hookLane, type NewJob, type Queue, type Sql, sqlOf } from '@ghost/queue';
 import { Inject, Injectable } from '@nestjs/common';
 import { uuidv7 } from 'uuidv7';
@@ -17,6 +18,9 @@ import { webhookBody } from './webhook-body.js';
 /** Hooks a page; repositories have a handful, and the bound keeps memory constant for any. */
 const PAGE_SIZE = 1000;
 
+type FoundHook = HookChoice & { url: string; ownerId: number };
+type HookRow = Omit<FoundHook, 'id' | 'ownerId'> & { id: string; owner_id: string };
+
 /** Turns an event into one webhook for each hook of its repository that asked for it. */
 @Injectable()
 export class WebhookFanoutService implements FanoutConsumer {
@@ -30,7 +34,7 @@ export class WebhookFanoutService implements FanoutConsumer {
     const hooks = await findHooks(sql, event.repositoryId, only, Number(cursor ?? 0));
     const gone = hooks.length > 0 && (await isCommentGone(tx, event));
     const chosen = hooks.map((hook) => ({ hook, skip: skipHook(hook, event.type, gone) }));
-    const targets = chosen.filter(({ skip }) => skip === null).map(({ hook }) => hook.id);
+    const targets = chosen.filter(({ skip }) => skip === null).map(({ hook }) => hook);
     const skips = chosen.flatMap(({ hook, skip }) =>
       skip === null ? [] : [{ targetKind: 'hook' as const, targetId: hook.id, reason: skip }],
     );
@@ -40,13 +44,13 @@ export class WebhookFanoutService implements FanoutConsumer {
     return { jobs, skips, cursor: next };
   }
 
-  private async makeJobs(sql: Sql, event: FanoutEvent, hookIds: number[]): Promise<NewJob[]> {
+  private async makeJobs(sql: Sql, event: FanoutEvent, hooks: FoundHook[]): Promise<NewJob[]> {
     const contentId = await this.queue.storeContent(sql, {
       kind: 'webhook',
       eventId: event.id,
       body: webhookBody(event),
     });
-    return hookIds.map((hookId) => ({
+    return hooks.map(({ id: hookId, ownerId, url }) => ({
       id: uuidv7(),
       idempotencyKey: `webhook:${event.id}:${hookId}`,
       eventId: event.id,
@@ -55,6 +59,8 @@ export class WebhookFanoutService implements FanoutConsumer {
       lane: hookLane(hookId),
       repositoryId: event.repositoryId,
       hookId,
+      ownerId,
+      ...hostOf(url),
       own: { event: event.type },
     }));
   }
@@ -65,12 +71,22 @@ async function findHooks(
   repositoryId: number | null,
   only: number | null,
   after: number,
-): Promise<HookChoice[]> {
-  const rows = await sql.query<{ id: string; active: boolean; events: string[] }>(
-    `SELECT id, active, events FROM hook
-     WHERE repository_id = $1 AND id > $2 AND ($3::bigint IS NULL OR id = $3::bigint)
-     ORDER BY id LIMIT $4`,
+): Promise<FoundHook[]> {
+  const rows = await sql.query<HookRow>(
+    `SELECT h.id, h.active, h.events, h.url, r.owner_id FROM hook h JOIN repository r ON r.id = h.repository_id
+     WHERE h.repository_id = $1 AND h.id > $2 AND ($3::bigint IS NULL OR h.id = $3::bigint)
+     ORDER BY h.id LIMIT $4`,
     [repositoryId, after, only, PAGE_SIZE],
   );
-  return rows.map((row) => ({ ...row, id: Number(row.id) }));
+  return rows.map(({ owner_id: ownerId, ...row }) => ({
+    ...row,
+    id: Number(row.id),
+    ownerId: Number(ownerId),
+  }));
+}
+
+/** Many hooks of one host share what it is sent at once. */
+function hostOf(url: string): { host?: string } {
+  const host = parseUrl(url)?.hostname;
+  return host === undefined ? {} : { host };
 }

@@ -31,6 +31,11 @@ export class InHand {
     return this.#sending.get(kind) ?? 0;
   }
 
+  /** Jobs that take a hand. */
+  *beingSent(): Generator<ClaimedJob> {
+    for (const { claimed, settling } of this.#held) if (!settling) yield claimed;
+  }
+
   all(): Held[] {
     return [...this.#held];
   }

@@ -1,8 +1,10 @@
 import type { JobKind } from '@ghost/contract';
 import { DatabaseUnavailableError, isDatabaseOutage } from '@ghost/db';
-import type { Claim, Queue } from '@ghost/queue';
+import type { Claim, NextDue, Queue } from '@ghost/queue';
 import type { Logger } from 'pino';
 
+import { type Room, roomBeside } from '../lanes/room.js';
+import type { ClaimGate } from './claim-gate.js';
 import type { DatabaseState } from './database-state.js';
 import type { InHand } from './in-hand.js';
 
@@ -18,6 +20,11 @@ const FIRST_LOCKED_MS = 5;
 const LONGEST_LOCKED_MS = 250;
 const FIRST_FAULT_MS = 100;
 const LONGEST_FAULT_MS = 5_000;
+/** Under full load claims always come back full: so often it is looked whether a job waits to be claimed alone. */
+const SUSPECTS_EVERY_MS = 1_000;
+/** For a job that is claimed alone the hand must be empty; where it is not in time, normal work goes on so long first. */
+const EMPTY_WITHIN_MS = 15_000;
+const SUSPECT_RETRY_MS = 60_000;
 /** While something is pending a host must not put the process to sleep: its question is the byte that keeps it awake. */
 const LONGEST_SLEEP_MS = 5 * 60_000;
 
@@ -30,6 +37,8 @@ export interface PumpOptions {
   /** A claim without an answer is over then, well within its lease; what it brings later is given back. */
   claimWithinMs?: number;
   inHand: InHand;
+  /** Shared by all pumps of the process. */
+  gate: ClaimGate;
   database: DatabaseState;
   /** Settles when outcomes can be written. */
   writable: () => Promise<void>;
@@ -54,6 +63,11 @@ export class Pump {
   #asking = false;
   /** When to look by itself, on the monotonic clock; null while nothing is pending. */
   #dueAt: number | null = null;
+  /** When a job is to be claimed alone. */
+  #suspectAt = Number.POSITIVE_INFINITY;
+  #suspectsAskedAt = Number.NEGATIVE_INFINITY;
+  /** Lanes without a recent success were left out of the last question: their share was used up. */
+  #slowLeftOut = false;
   #lanes = FEWEST_LANES;
   #lockedMs = FIRST_LOCKED_MS;
   #faultMs = FIRST_FAULT_MS;
@@ -76,7 +90,7 @@ export class Pump {
 
   /** After a settle: a lane that was full has room again, or a job is due later. */
   settled(pending: boolean): void {
-    if (this.#dueAt === null && !pending && !this.#asking) return;
+    if (this.#dueAt === null && !pending && !this.#asking && !this.#slowLeftOut) return;
     this.#ask = true;
     this.#wakeUp?.();
   }
@@ -84,6 +98,7 @@ export class Pump {
   /** Claims nothing more; resolves when the last claim has come back. */
   async stop(): Promise<void> {
     this.#running = false;
+    this.#options.gate.stop();
     this.#wakeUp?.();
     await this.#done;
   }
@@ -94,8 +109,9 @@ export class Pump {
       await this.#options.writable();
       if (!this.#running) return;
       try {
+        if (performance.now() >= this.#suspectAt) await this.#claimAlone();
         if (this.#look) await this.#claim();
-        else if (this.#ask) await this.#askNextDue(true);
+        else if (this.#ask) await this.#askNextDue({ fruitful: true, tidy: true });
         this.#faultMs = FIRST_FAULT_MS;
       } catch (error) {
         await this.#afterFault(error);
@@ -104,30 +120,65 @@ export class Pump {
   }
 
   async #claim(): Promise<void> {
-    const free = await this.#handsFree();
-    if (free === 0) return;
-    const { kind, version, queue, deliver, database, onClaim } = this.#options;
+    if (!(await this.#handsFree())) return;
+    const { kind, version, queue, gate } = this.#options;
     this.#look = false;
     this.#ask = false;
-    const jobs = Math.min(free, MOST_JOBS);
+    const [got, jobs] = await gate.pass(async () => {
+      const room = this.#room();
+      const most = Math.min(room.jobs, MOST_JOBS);
+      if (most === 0 || !this.#running) return [0, 0];
+      const asked = { ...room, kind, version, jobs: most, lanes: this.#lanes };
+      return [await this.#take(queue.claim(asked)), most];
+    });
+    if (got >= jobs) {
+      this.#look = true;
+      if (performance.now() - this.#suspectsAskedAt < SUSPECTS_EVERY_MS) return;
+      const { suspectMs } = await this.#nextDue(false);
+      this.#suspectIn(suspectMs);
+      return;
+    }
+    await this.#askNextDue({ fruitful: got > 0, tidy: got === 0 });
+  }
+
+  /** A job that workers died of: whatever it does, nothing else is in hand meanwhile. */
+  async #claimAlone(): Promise<void> {
+    const { kind, version, queue, gate, log } = this.#options;
+    this.#suspectAt = Number.POSITIVE_INFINITY;
+    const asked = { kind, version, jobs: 1, lanes: FEWEST_LANES, alone: true };
+    const ran = await gate.alone(EMPTY_WITHIN_MS, async () => {
+      log.warn(
+        { event: 'delivery.claims_alone', kind },
+        'Workers died with a job: it is run alone',
+      );
+      await this.#take(queue.claim(asked));
+    });
+    if (!ran) this.#suspectIn(SUSPECT_RETRY_MS);
+    // Normal work first, then the next one.
+    this.#look = true;
+  }
+
+  /** Hands over what a claim brings; returns how many jobs it brought. */
+  async #take(asked: Promise<Claim>): Promise<number> {
+    const { deliver, database, onClaim } = this.#options;
     const startedAt = performance.now();
-    const claim = await this.#inTime(queue.claim({ kind, version, jobs, lanes: this.#lanes }));
+    const claim = await this.#inTime(asked);
     database.answered();
     const got = claim.jobs.length + claim.unreadable.length;
     onClaim?.(performance.now() - startedAt, got);
     if (got > 0) deliver(claim);
-    if (got >= jobs) {
-      this.#look = true;
-      return;
-    }
-    await this.#askNextDue(got > 0);
+    return got;
+  }
+
+  #room(): Room {
+    const { inHand, kind, capacity } = this.#options;
+    return roomBeside(inHand.beingSent(), kind, capacity());
   }
 
   /** `fruitful`: the last claim brought jobs, so what is still due is worth a claim at once. */
-  async #askNextDue(fruitful: boolean): Promise<void> {
-    const { database } = this.#options;
-    const dueMs = await this.#nextDue();
-    database.answered();
+  async #askNextDue({ fruitful, tidy }: { fruitful: boolean; tidy: boolean }): Promise<void> {
+    const { workMs: dueMs, suspectMs } = await this.#nextDue(tidy);
+    this.#suspectIn(suspectMs);
     if (dueMs === 0) {
       this.#lanes = Math.min(MOST_LANES, this.#lanes * 2);
       if (fruitful) {
@@ -144,15 +195,24 @@ export class Pump {
     this.#dueAt = dueMs === null ? null : performance.now() + dueMs;
   }
 
-  async #nextDue(): Promise<number | null> {
-    const { kind, version, queue } = this.#options;
+  async #nextDue(tidy: boolean): Promise<NextDue> {
+    const { kind, version, queue, database } = this.#options;
     this.#ask = false;
     this.#asking = true;
+    const slow = this.#room().slowJobs > 0;
+    this.#slowLeftOut = !slow;
+    this.#suspectsAskedAt = performance.now();
     try {
-      return await queue.nextDue([{ kind, version }]);
+      const due = await queue.nextDue({ kind, version }, { slow, tidy });
+      database.answered();
+      return due;
     } finally {
       this.#asking = false;
     }
+  }
+
+  #suspectIn(ms: number | null): void {
+    if (ms !== null) this.#suspectAt = Math.min(this.#suspectAt, performance.now() + ms);
   }
 
   async #inTime(asked: Promise<Claim>): Promise<Claim> {
@@ -192,24 +252,27 @@ export class Pump {
     this.#faultMs = Math.min(LONGEST_FAULT_MS, this.#faultMs * 2);
   }
 
-  /** How many jobs may be claimed; waits while there is no hand free, and a moment for half of them. */
-  async #handsFree(): Promise<number> {
+  /** Waits while there is no hand free, and a moment for half of them; false when the process ends. */
+  async #handsFree(): Promise<boolean> {
     const { capacity, inHand, kind } = this.#options;
     const free = () => Math.max(0, capacity() - inHand.sending(kind));
     await this.#pause(null, () => !this.#running || free() > 0);
     const enough = () => free() >= Math.min(capacity(), MOST_JOBS) / 2;
     await this.#pause(GATHER_HANDS_MS, () => !this.#running || enough());
-    return this.#running ? free() : 0;
+    return this.#running && free() > 0;
   }
 
   async #untilWoken(): Promise<void> {
-    const dueAt = this.#dueAt;
     const now = performance.now();
-    const sleepMs = dueAt === null ? null : Math.min(LONGEST_SLEEP_MS, Math.max(0, dueAt - now));
+    const nextAt = Math.min(this.#dueAt ?? Number.POSITIVE_INFINITY, this.#suspectAt);
+    const sleepMs = Number.isFinite(nextAt)
+      ? Math.min(LONGEST_SLEEP_MS, Math.max(0, nextAt - now))
+      : null;
     await this.#pause(sleepMs, () => !this.#running || this.#look || this.#ask);
-    if (this.#look || this.#ask || this.#dueAt === null) return;
-    if (performance.now() >= this.#dueAt - 1) this.#look = true;
-    else this.#ask = true;
+    if (this.#look || this.#ask || sleepMs === null) return;
+    const passed = performance.now() + 1;
+    if (this.#dueAt !== null && passed >= this.#dueAt) this.#look = true;
+    else if (passed < this.#suspectAt) this.#ask = true;
   }
 
   /** Waits until `enough`, asked at each change, or for so long (null: without an end). */

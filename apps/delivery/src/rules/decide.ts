@@ -19,6 +19,16 @@ const FEW: Record<string, { tries: number; atLeastMs: number; backoff: Backoff }
   mailbox_full: { tries: 5, atLeastMs: 0, backoff: { baseMs: HOUR_MS, capMs: 8 * HOUR_MS } },
 };
 
+/** The destination kept a slot for as long as it may: its lane gets no more than one until it answers. */
+const TIMED_OUT: ReadonlySet<string> = new Set([
+  'dns_timeout',
+  'connection_timeout',
+  'tls_timeout',
+  'response_timeout',
+]);
+/** Tells nothing of the destination. */
+const OUR_FAULT = 'internal_error';
+
 /** What a job that dies of a reason does to its address. */
 const SUPPRESSED_AT_THE_END: Record<string, Suppression | undefined> = {
   domain_unknown: 'hard',
@@ -45,6 +55,8 @@ export type Decision =
       charged: boolean;
       delayMs: number;
       laneRestMs?: number;
+      /** What it tells of the destination. */
+      laneFault?: 'failed' | 'timed_out';
       attempt: AttemptFacts | null;
       /** For mail: what the end of this job means for its address. */
       suppression?: Suppression;
@@ -116,15 +128,24 @@ function retryWebhook(
   random: () => number,
 ): Settle {
   const tries = job.attempts + 1;
-  const rest = outcome.slowsLane ? { laneRestMs: outcome.retryAfterMs ?? policy.baseMs } : {};
+  const lane = {
+    ...(outcome.slowsLane ? { laneRestMs: outcome.retryAfterMs ?? policy.baseMs } : {}),
+    ...laneFault(outcome.reason),
+  };
   if (tries >= policy.maxAttempts) {
     const facts = withNote(outcome.facts, `It was try ${tries} of ${policy.maxAttempts}.`);
-    return { ...settled('dead', 'attempts_exhausted', facts), ...rest };
+    return { ...settled('dead', 'attempts_exhausted', facts), ...lane };
   }
   const delayMs = Math.max(retryDelayMs(tries, policy, random), outcome.retryAfterMs ?? 0);
-  return { ...settled('retry', outcome.reason, outcome.facts), delayMs, ...rest };
+  return { ...settled('retry', outcome.reason, outcome.facts), delayMs, ...lane };
 }
 
+function laneFault(reason: string): Pick<Settle, 'laneFault'> {
+  if (reason === OUR_FAULT) return {};
+  return { laneFault: TIMED_OUT.has(reason) ? 'timed_out' : 'failed' };
+}
+
+/** A 4xx speaks of one recipient (greylisting defers each one's first mail), so it opens no breaker of the domain. */
 function retryMail(job: Attempted, outcome: Retry, nowMs: number, random: () => number): Settle {
   const tries = job.attempts + 1;
   const few = FEW[outcome.reason];

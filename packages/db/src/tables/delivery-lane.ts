@@ -29,9 +29,18 @@ export const deliveryLane = pgTable(
     leasedTo: timestamp('leased_to', { withTimezone: true }).notNull().default(sql`'-infinity'`),
     leasedToId: uuid('leased_to_id').notNull().default(sql`'00000000-0000-0000-0000-000000000000'`),
     full: boolean('full').notNull().default(false),
-    slow: boolean('slow').notNull().default(false),
-    /** Sends at once; null: the worker's default. */
+    /**
+     * `proven`: a recent success. `slow`: none, so it shares half of a worker's slots with all such. `suspect`: a
+     * job of it was in hand when its worker died, twice: it is claimed alone, and the others wait for that.
+     */
+    standing: text('standing', { enum: ['proven', 'slow', 'suspect'] })
+      .notNull()
+      .default('slow'),
+    /** Sends at once at most; null: the worker's default. */
     slots: smallint('slots'),
+    /** Sends at once that it has earned (slow start): one more a success, one in all after a time-out. */
+    earned: smallint('earned').notNull().default(1),
+    /** Failures since the last success; from five on it is probed, one job at a time (breaker). */
     failures: smallint('failures').notNull().default(0),
     lastSuccessAt: timestamp('last_success_at', { withTimezone: true }),
     /** The machine's pause (429, 503, breaker): ends by itself. */
@@ -39,16 +48,20 @@ export const deliveryLane = pgTable(
     /** People's and policy's pause: ends when someone resumes it. */
     heldReason: text('held_reason'),
     heldAt: timestamp('held_at', { withTimezone: true }),
+    /** Whose lanes share a quarter of a worker's slots. */
     ownerId: bigint('owner_id', { mode: 'number' }),
+    /** Where it leads, as the last enqueue knew it: lanes of one host share its sends. */
     host: text('host'),
   },
   (table) => [
     primaryKey({ name: 'delivery_lane_pkey', columns: [table.lane, table.version] }),
     index('delivery_lane_due')
-      .on(table.kind, table.version, table.nextAt)
+      .on(table.kind, table.version, table.standing, table.nextAt)
       .where(sql`${table.nextAt} < 'infinity'`),
     check('delivery_lane_kind_known', sql`${table.kind} in ('email', 'webhook')`),
     check('delivery_lane_slots_positive', sql`${table.slots} is null or ${table.slots} > 0`),
+    check('delivery_lane_earned_positive', sql`${table.earned} > 0`),
+    check('delivery_lane_standing_known', sql`${table.standing} in ('proven', 'slow', 'suspect')`),
     check(
       'delivery_lane_held_has_time',
       sql`(${table.heldReason} is null) = (${table.heldAt} is null)`,

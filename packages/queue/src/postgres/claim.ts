@@ -7,7 +7,7 @@ import {
   webhookJob,
 } from '@ghost/contract';
 
-import type { Capacity, Claim, ClaimedJob, Lease, Sql } from '../queue.js';
+import type { Capacity, Claim, ClaimedJob, Lease, Shares, Sql } from '../queue.js';
 
 interface ClaimedRow {
   id: string;
@@ -28,7 +28,13 @@ interface ClaimedRow {
   content_id: string;
   body: string | null;
   parts: unknown;
+  slow: boolean;
+  owner_id: string | null;
+  host: string | null;
 }
+
+const CLAIM = 'SELECT * FROM delivery_claim($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)';
+const NO_SHARES: Shares = { ownerMost: 1_000_000, hostMost: 1_000_000, owners: {}, hosts: {} };
 
 interface Limits {
   slots: number;
@@ -38,13 +44,27 @@ interface Limits {
 /** Leases due jobs in one round trip and joins each with its shared content into a finished job. */
 export async function claim(sql: Sql, capacity: Capacity, limits: Limits): Promise<Claim> {
   const askedAt = performance.now();
-  const rows = await sql.query<ClaimedRow>('SELECT * FROM delivery_claim($1, $2, $3, $4, $5, $6)', [
-    capacity.kind,
-    capacity.version,
-    capacity.jobs,
-    capacity.lanes,
+  const {
+    kind,
+    version,
+    jobs,
+    lanes,
+    slowJobs = jobs,
+    alone = false,
+    shares = NO_SHARES,
+  } = capacity;
+  const rows = await sql.query<ClaimedRow>(CLAIM, [
+    kind,
+    version,
+    jobs,
+    slowJobs,
+    alone,
+    lanes,
     limits.slots,
     limits.leaseMs,
+    shares.ownerMost,
+    shares.hostMost,
+    JSON.stringify({ owners: shares.owners, hosts: shares.hosts }),
   ]);
   const contents = new Map<string, ClaimedRow>();
   const found: Claim = { jobs: [], unreadable: [] };
@@ -103,6 +123,9 @@ function claimed(row: ClaimedRow, lease: Lease, job: DeliveryJob, leaseEndsAt: n
     redelivery: row.redelivery,
     createdAt: row.created_at,
     expiresAt: row.expires_at,
+    slow: row.slow,
+    ownerId: row.owner_id === null ? null : Number(row.owner_id),
+    host: row.host,
     leaseEndsAt,
   };
 }

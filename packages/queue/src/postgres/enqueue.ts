@@ -18,6 +18,7 @@ export async function enqueue(tx: Sql, jobs: readonly NewJob[]): Promise<number>
     account_id: job.kind === 'email' ? job.accountId : null,
     own: job.own,
     delay_ms: job.delayMs ?? 0,
+    ...(job.kind === 'webhook' ? { owner_id: job.ownerId, host: job.host } : {}),
   }));
   const [row] = await tx.query<{ made: number }>('SELECT delivery_enqueue($1::json) AS made', [
     toStorableJson(rows),

@@ -7,6 +7,7 @@ import { confirm } from './confirm.js';
 import { enqueue } from './enqueue.js';
 import { extend } from './extend.js';
 import { hold } from './hold.js';
+import { limit } from './limit.js';
 import { nextDue } from './next-due.js';
 import { pauseRelay } from './pause-relay.js';
 import { prepareHistory } from './prepare-history.js';
@@ -39,13 +40,14 @@ export function createPostgresQueue(options: PostgresQueueOptions): Queue {
     cancel,
     hold,
     resume,
+    limit,
     redeliver,
     claim: (capacity) => claim(sql, capacity, { slots, leaseMs }),
-    settle: (settlements) => settle(sql, settlements),
+    settle: (settlements) => settle(sql, settlements, slots),
     extend: (leases) => extend(sql, leases, leaseMs),
     release: (leases) => release(sql, leases),
     confirm: (lease) => confirm(sql, lease),
-    nextDue: (known) => nextDue(sql, known),
+    nextDue: (known, options) => nextDue(sql, known, options),
     pauseRelay: (reason, pauseMs) => pauseRelay(sql, reason, pauseMs),
     prepareHistory: () => prepareHistory(sql),
   };

@@ -11,8 +11,15 @@ const STATE: Record<SettledOutcome, Settled['status']> = {
   relay_paused: 'pending',
 };
 
-/** Writes a batch of outcomes, their history and what they mean for their lanes in one statement. */
-export async function settle(sql: Sql, settlements: readonly Settlement[]): Promise<Settled[]> {
+/**
+ * Writes a batch of outcomes, their history and what they mean for their lanes in one statement.
+ * @param slots - of a lane that has no limit of its own: no more can be earned
+ */
+export async function settle(
+  sql: Sql,
+  settlements: readonly Settlement[],
+  slots: number,
+): Promise<Settled[]> {
   if (settlements.length === 0) return [];
   const given = settlements.map(({ attempt, ...settlement }) => ({
     id: settlement.id,
@@ -26,6 +33,7 @@ export async function settle(sql: Sql, settlements: readonly Settlement[]): Prom
     delay_ms: Math.round(settlement.delayMs),
     hold: settlement.outcome === 'held',
     rest_ms: settlement.laneRestMs === undefined ? null : Math.round(settlement.laneRestMs),
+    fault: settlement.laneFault,
     started_at: attempt?.startedAt,
     message: attempt?.message,
     code: attempt?.status,
@@ -35,8 +43,8 @@ export async function settle(sql: Sql, settlements: readonly Settlement[]): Prom
     body_excerpt: attempt?.bodyExcerpt,
   }));
   const rows = await sql.query<{ id: string; lease_no: string; status: Settled['status'] }>(
-    'SELECT * FROM delivery_settle($1::json)',
-    [toStorableJson(given)],
+    'SELECT * FROM delivery_settle($1::json, $2)',
+    [toStorableJson(given), slots],
   );
   return rows.map((row) => ({ id: row.id, leaseNo: Number(row.lease_no), status: row.status }));
 }

@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest';
+
+import { roomBeside } from './room.js';
+
+const job = (
+  more: Partial<Parameters<typeof roomBeside>[0] extends Iterable<infer J> ? J : never>,
+) => ({
+  kind: 'webhook' as const,
+  slow: false,
+  ownerId: null,
+  host: null,
+  ...more,
+});
+
+test('with empty hands all slots are free, half of them for lanes without a recent success', () => {
+  expect(roomBeside([], 'webhook', 200)).toEqual({
+    jobs: 200,
+    slowJobs: 100,
+    shares: { ownerMost: 50, hostMost: 50, owners: {}, hosts: {} },
+  });
+});
+
+test('what is being sent takes its room: of its owner, its host and of slow lanes', () => {
+  const sending = [
+    job({ slow: true, ownerId: 7, host: 'a.example' }),
+    job({ ownerId: 7, host: 'b.example' }),
+    job({ slow: true }),
+    { ...job({}), kind: 'email' as const },
+  ];
+  expect(roomBeside(sending, 'webhook', 8)).toEqual({
+    jobs: 5,
+    slowJobs: 2,
+    shares: {
+      ownerMost: 2,
+      hostMost: 50,
+      owners: { 7: 2 },
+      hosts: { 'a.example': 1, 'b.example': 1 },
+    },
+  });
+});
+
+test('a process with one slot may still send to a slow lane, and nobody has less than nothing', () => {
+  expect(roomBeside([], 'webhook', 1)).toMatchObject({ slowJobs: 1, shares: { ownerMost: 1 } });
+  expect(roomBeside([job({ slow: true }), job({})], 'webhook', 1)).toMatchObject({
+    jobs: 0,
+    slowJobs: 0,
+  });
+});

@@ -1,0 +1,48 @@
+import type { JobKind } from '@ghost/contract';
+import type { ClaimedJob, Shares } from '@ghost/queue';
+
+/** Of a process's slots: lanes without a recent success together, and one owner's lanes together. */
+const SLOW_SHARE = 1 / 2;
+const OWNER_SHARE = 1 / 4;
+/** Sends at once to one host, by however many hooks. */
+const HOST_MOST = 50;
+
+/** What a process may claim now, of one kind. */
+export interface Room {
+  jobs: number;
+  /** Of them of lanes without a recent success. */
+  slowJobs: number;
+  shares: Shares;
+}
+
+type Sending = Pick<ClaimedJob, 'kind' | 'slow' | 'ownerId' | 'host'>;
+
+/**
+ * The room that is left beside what is being sent: many lanes that are slow, of one owner or of one host
+ * cannot fill what one of them cannot.
+ *
+ * @param slots - how many jobs of the kind may be sent at once in all
+ */
+export function roomBeside(sending: Iterable<Sending>, kind: JobKind, slots: number): Room {
+  const owners: Record<string, number> = {};
+  const hosts: Record<string, number> = {};
+  let all = 0;
+  let slow = 0;
+  for (const job of sending) {
+    if (job.kind !== kind) continue;
+    all += 1;
+    if (job.slow) slow += 1;
+    if (job.ownerId !== null) owners[job.ownerId] = (owners[job.ownerId] ?? 0) + 1;
+    if (job.host !== null) hosts[job.host] = (hosts[job.host] ?? 0) + 1;
+  }
+  return {
+    jobs: Math.max(0, slots - all),
+    slowJobs: Math.max(0, shareOf(slots, SLOW_SHARE) - slow),
+    shares: { ownerMost: shareOf(slots, OWNER_SHARE), hostMost: HOST_MOST, owners, hosts },
+  };
+}
+
+/** At least one, or a small process would never send to them. */
+function shareOf(slots: number, share: number): number {
+  return Math.max(1, Math.floor(slots * share));
+}

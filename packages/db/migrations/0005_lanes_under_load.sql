@@ -1,0 +1,547 @@
+DROP INDEX "delivery_lane_due";--> statement-breakpoint
+ALTER TABLE "delivery_lane" ADD COLUMN "standing" text DEFAULT 'slow' NOT NULL;--> statement-breakpoint
+ALTER TABLE "delivery_lane" ADD COLUMN "earned" smallint DEFAULT 1 NOT NULL;--> statement-breakpoint
+CREATE INDEX "delivery_lane_due" ON "delivery_lane" USING btree ("kind","version","standing","next_at") WHERE "delivery_lane"."next_at" < 'infinity';--> statement-breakpoint
+ALTER TABLE "delivery_lane" DROP COLUMN "slow";--> statement-breakpoint
+ALTER TABLE "delivery_lane" ADD CONSTRAINT "delivery_lane_earned_positive" CHECK ("delivery_lane"."earned" > 0);--> statement-breakpoint
+ALTER TABLE "delivery_lane" ADD CONSTRAINT "delivery_lane_standing_known" CHECK ("delivery_lane"."standing" in ('proven', 'slow', 'suspect'));--> statement-breakpoint
+-- The queue under load and faults: what a lane may have in flight follows what it has shown (slow start, breaker), shares
+-- keep many bad lanes from filling what one cannot, and a job that its workers die of is tried alone, then dead.
+-- See docs/decisions/0037.
+
+-- Sends at once at most: its own limit or the default; normal and bulk mail of one domain have fixed halves.
+CREATE FUNCTION delivery_lane_cap(p_lane text, p_slots smallint, p_default integer) RETURNS integer
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT CASE
+    WHEN p_lane LIKE 'mail:%:bulk' THEN greatest(1, coalesce(p_slots, p_default) / 2)
+    WHEN p_lane LIKE 'mail:%' THEN greatest(1, coalesce(p_slots, p_default) - coalesce(p_slots, p_default) / 2)
+    ELSE coalesce(p_slots, p_default)
+  END
+$$;
+--> statement-breakpoint
+
+-- Failures since the last success. While the breaker pauses a lane, what was in flight before does not lengthen it.
+CREATE FUNCTION delivery_failures_after(p_failures smallint, p_pausing boolean, p_successes bigint, p_faults bigint) RETURNS smallint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT CASE
+    WHEN p_successes > 0 THEN 0
+    WHEN p_faults = 0 THEN p_failures
+    WHEN p_failures < 5 THEN least(5, p_failures + p_faults)
+    WHEN p_pausing THEN p_failures
+    ELSE least(1000, p_failures + 1)
+  END::smallint
+$$;
+--> statement-breakpoint
+
+-- How long a failing lane rests before its next probe: 10 s, then doubled up to an hour, a quarter more or less at random.
+CREATE FUNCTION delivery_breaker_pause(p_failures smallint) RETURNS interval
+LANGUAGE sql VOLATILE PARALLEL SAFE AS $$
+  SELECT least(3600, 10 * 2 ^ least(p_failures - 5, 10)) * (0.75 + random() / 2) * interval '1 second'
+$$;
+--> statement-breakpoint
+
+-- Inserts jobs whose key is new, then touches their lanes, last in the transaction and in order. A lane learns there whose
+-- it is and where it leads.
+-- The lane row is locked even when nothing in it changes: that lock is what keeps a claim from
+-- emptying the lane while this transaction is open (docs/decisions/0032).
+-- Keys that exist are looked for, not met: ON CONFLICT writes 48 bytes of WAL more for every row
+-- (measured, speculative insertion), for a race that hardly ever happens. Where it does, the insert
+-- starts again, and its new snapshot sees the other's key. A scalar subquery, and no sequential scan:
+-- a plan that was cached while the table was small would otherwise read all of it for each call.
+CREATE OR REPLACE FUNCTION delivery_enqueue(p_jobs json) RETURNS integer
+LANGUAGE plpgsql VOLATILE SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  v_inserted integer;
+  v_constraint text;
+  v_tries integer := 0;
+BEGIN
+  IF current_setting('ghost.enqueued', true) = 'yes' THEN
+    RAISE EXCEPTION 'delivery_enqueue ran twice in one transaction'
+      USING ERRCODE = 'object_not_in_prerequisite_state',
+            HINT = 'Hand over all jobs of a transaction in one call: two calls could deadlock on keys and lanes.';
+  END IF;
+  PERFORM set_config('ghost.enqueued', 'yes', true);
+
+  LOOP
+    BEGIN
+      WITH given AS MATERIALIZED (
+        SELECT * FROM json_to_recordset(p_jobs) AS j(
+          id uuid, key text, event_id uuid, content_id uuid, kind text, version smallint, lane text, hook_id bigint,
+          repository_id bigint, account_id bigint, own jsonb, delay_ms bigint, owner_id bigint, host text
+        )
+      ), made AS (
+        INSERT INTO delivery_job (
+          id, idempotency_key, event_id, content_id, kind, version, lane, hook_id, repository_id, account_id,
+          own, run_at, expires_at
+        )
+        SELECT DISTINCT ON (j.key) j.id, j.key, j.event_id, j.content_id, j.kind, j.version, j.lane, j.hook_id,
+          j.repository_id, j.account_id, j.own, now() + coalesce(j.delay_ms, 0) * interval '1 millisecond',
+          now() + interval '7 days'
+        FROM given j
+        WHERE (SELECT d.id FROM delivery_job d WHERE d.idempotency_key = j.key) IS NULL
+        ORDER BY j.key, j.id
+        RETURNING lane, version, kind, run_at
+      ), touched AS (
+        INSERT INTO delivery_lane (lane, version, kind, next_at, mark, owner_id, host)
+        SELECT m.lane, m.version, min(m.kind), min(m.run_at), min(m.run_at), min(p.owner_id), min(p.host)
+        FROM made m
+        LEFT JOIN (SELECT g.lane, min(g.owner_id) AS owner_id, min(g.host) AS host FROM given g WHERE g.owner_id IS NOT NULL OR g.host IS NOT NULL GROUP BY g.lane) p
+          ON p.lane = m.lane
+        GROUP BY m.lane, m.version ORDER BY m.lane, m.version
+        ON CONFLICT (lane, version) DO UPDATE
+          SET next_at = least(delivery_lane.next_at, excluded.next_at), mark = least(delivery_lane.mark, excluded.mark),
+            owner_id = coalesce(excluded.owner_id, delivery_lane.owner_id), host = coalesce(excluded.host, delivery_lane.host)
+          WHERE excluded.next_at < delivery_lane.next_at OR excluded.mark < delivery_lane.mark
+            OR excluded.owner_id <> coalesce(delivery_lane.owner_id, 0) OR excluded.host <> coalesce(delivery_lane.host, '')
+      )
+      SELECT count(*) INTO v_inserted FROM made;
+      EXIT;
+    EXCEPTION WHEN unique_violation THEN
+      GET STACKED DIAGNOSTICS v_constraint = CONSTRAINT_NAME;
+      v_tries := v_tries + 1;
+      IF v_constraint <> 'delivery_job_idempotency_key_unique' OR v_tries = 10 THEN
+        RAISE;
+      END IF;
+    END;
+  END LOOP;
+
+  IF v_inserted > 0 THEN
+    PERFORM pg_notify('ghost_delivery', '');
+  END IF;
+  RETURN v_inserted;
+END $$;
+--> statement-breakpoint
+
+DROP FUNCTION delivery_claim(text, smallint, integer, integer, integer, integer);
+--> statement-breakpoint
+
+-- Leases up to p_jobs due jobs of one kind and version, at most the free slots of each lane, round robin. Of lanes
+-- without a recent success at most p_slow_jobs; of one owner's and of one host's lanes at most what the worker's own
+-- count of them (p_held) leaves of p_owner_most and p_host_most. p_alone: the one job whose worker died at each of its
+-- last claims; a lane with such a job is skipped otherwise. What its worker died of five times is dead.
+CREATE FUNCTION delivery_claim(
+  p_kind text, p_version smallint, p_jobs integer, p_slow_jobs integer, p_alone boolean, p_lanes integer, p_slots integer,
+  p_lease_ms integer, p_owner_most integer, p_host_most integer, p_held jsonb
+)
+RETURNS TABLE (
+  id uuid, lane text, version smallint, kind text, lease_no bigint, attempts smallint, tries smallint, abandoned smallint,
+  redelivery boolean, created_at timestamptz, expires_at timestamptz, event_id uuid, hook_id bigint, repository_id bigint,
+  account_id bigint, own jsonb, content_id uuid, body text, parts jsonb, slow boolean, owner_id bigint, host text
+)
+LANGUAGE plpgsql VOLATILE
+-- The plan must not depend on statistics: index look-ups a lane and a job, whatever the tables' size was when it was cached.
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+  c_rounds constant integer := 100;
+  -- Claims without a result: from so many on a job is claimed alone, at so many it is dead.
+  c_suspect constant smallint := 2;
+  c_died constant smallint := 5;
+  c_breaker constant smallint := 5;
+  c_recent constant interval := interval '1 hour';
+  v_now timestamptz := now();
+  v_lease_end timestamptz := now() + p_lease_ms * interval '1 millisecond';
+  v_lanes text[];
+  v_found integer;
+BEGIN
+  IF p_kind = 'email' AND EXISTS (SELECT FROM delivery_relay r WHERE r.paused_until > v_now) THEN
+    RETURN;
+  END IF;
+
+  -- More than once only where all that was seen had outlived its time, and ended; bounded, for a hook
+  -- that was held for a week may have a great many.
+  FOR round IN 1..c_rounds LOOP
+    -- First statement: lock due lanes. Both conditions, or the partial index is not used.
+    -- Proven lanes and slow ones are looked at apart, or a thousand slow ones would stand before a proven one.
+    v_lanes := ARRAY(
+      SELECT l.lane FROM delivery_lane l
+      WHERE l.kind = p_kind AND l.version = p_version AND l.standing = CASE WHEN p_alone THEN 'suspect' ELSE 'proven' END
+        AND l.next_at <= v_now AND l.next_at < 'infinity'
+      ORDER BY l.next_at LIMIT p_lanes
+      FOR UPDATE SKIP LOCKED
+    );
+    IF NOT p_alone AND p_slow_jobs > 0 THEN
+      v_lanes := v_lanes || ARRAY(
+        SELECT l.lane FROM delivery_lane l
+        WHERE l.kind = p_kind AND l.version = p_version AND l.standing = 'slow' AND l.next_at <= v_now AND l.next_at < 'infinity'
+        ORDER BY l.next_at LIMIT p_lanes
+        FOR UPDATE SKIP LOCKED
+      );
+    END IF;
+    IF cardinality(v_lanes) = 0 THEN
+      RETURN;
+    END IF;
+
+    -- Second statement, and so a new snapshot: it sees every job committed before the lanes were locked.
+    RETURN QUERY
+    WITH look AS MATERIALIZED (
+      SELECT u.place, l.*, v.jobs, v.first_end, w.ids, w.run_ats, w.lease_ends, w.life_ends, w.claims
+      FROM unnest(v_lanes) WITH ORDINALITY AS u(lane, place)
+      CROSS JOIN LATERAL (
+        SELECT d.lane, d.version, d.next_at, d.mark, d.leased_to, d.leased_to_id, d.not_before, d.standing, d.owner_id, d.host,
+          CASE
+            WHEN d.failures >= c_breaker OR d.standing = 'suspect' OR d.last_success_at < v_now - c_recent THEN 1
+            ELSE least(d.earned, delivery_lane_cap(d.lane, d.slots, p_slots))
+          END AS slots,
+          d.standing = 'proven' AND d.last_success_at < v_now - c_recent AS stale,
+          p_owner_most - coalesce((p_held -> 'owners' ->> d.owner_id::text)::integer, 0) AS owner_free,
+          p_host_most - coalesce((p_held -> 'hosts' ->> d.host)::integer, 0) AS host_free,
+          d.held_reason IS NOT NULL AS held, coalesce(d.not_before > v_now, false) AS resting
+        FROM delivery_lane d WHERE d.lane = u.lane AND d.version = p_version LIMIT 1
+      ) l
+      CROSS JOIN LATERAL (
+        -- In flight, on any worker. The bound is a row, as many jobs may share one run_at.
+        SELECT count(*) AS jobs, min(j.lease_until) AS first_end FROM delivery_job j
+        WHERE j.lane = u.lane AND j.version = p_version AND j.status = 'pending'
+          AND j.run_at >= l.mark AND (j.run_at, j.id) <= (l.leased_to, l.leased_to_id) AND j.lease_until > v_now
+      ) v
+      CROSS JOIN LATERAL (
+        -- What could run now: up to the free slots, and one more to know whether work is left.
+        SELECT array_agg(c.id ORDER BY c.run_at, c.id) AS ids, array_agg(c.run_at ORDER BY c.run_at, c.id) AS run_ats,
+          array_agg(c.lease_until ORDER BY c.run_at, c.id) AS lease_ends,
+          array_agg(c.expires_at ORDER BY c.run_at, c.id) AS life_ends,
+          array_agg(c.abandoned ORDER BY c.run_at, c.id) AS claims
+        FROM (
+          SELECT j.id, j.run_at, j.lease_until, j.expires_at, j.abandoned FROM delivery_job j
+          WHERE j.lane = u.lane AND j.version = p_version AND j.status = 'pending' AND j.run_at >= l.mark AND j.run_at <= v_now
+            AND (j.lease_until IS NULL OR j.lease_until <= v_now) AND NOT l.held AND NOT l.resting
+          ORDER BY j.run_at, j.id
+          LIMIT least(greatest(l.slots - v.jobs, 0), p_jobs) + 1
+        ) c
+      ) w
+    ), seen AS MATERIALIZED (
+      -- A lane without due jobs keeps one row. What outlived its time or its workers ends here and takes no slot.
+      SELECT k.place, k.lane, k.version, k.next_at, k.mark, k.leased_to, k.leased_to_id, k.not_before, k.standing, k.owner_id, k.host,
+        k.slots, k.stale, k.owner_free, k.host_free, k.held, k.resting, k.jobs, k.first_end, e.id, e.run_at, e.lease_until, e.rank,
+        e.ended, e.suspect,
+        count(*) FILTER (WHERE NOT e.ended AND e.suspect = p_alone) OVER (PARTITION BY k.place ORDER BY e.rank) AS turn,
+        count(*) FILTER (WHERE NOT e.ended AND e.suspect) OVER (PARTITION BY k.place) AS suspects
+      FROM look k
+      LEFT JOIN LATERAL (
+        SELECT x.id, x.run_at, x.lease_until, x.rank, x.life_end <= v_now OR x.claims >= c_died AS ended, x.claims >= c_suspect AS suspect
+        FROM unnest(k.ids, k.run_ats, k.lease_ends, k.life_ends, k.claims)
+          WITH ORDINALITY AS x(id, run_at, lease_until, life_end, claims, rank)
+      ) e ON true
+    ), due AS MATERIALIZED (
+      -- Round robin: every lane's first job before any lane's second.
+      SELECT h.*, h.may AND row_number() OVER (ORDER BY NOT h.may, h.turn, h.place) <= p_jobs AS picked
+      FROM (
+        SELECT g.*, g.within AND (p_alone OR g.standing = 'proven'
+          OR row_number() OVER (PARTITION BY g.within, g.standing = 'proven' ORDER BY g.turn, g.place) <= p_slow_jobs) AS may
+        FROM (
+          SELECT f.*, f.fits
+            AND (f.owner_id IS NULL OR row_number() OVER (PARTITION BY f.fits, f.owner_id ORDER BY f.turn, f.place) <= f.owner_free)
+            AND (f.host IS NULL OR row_number() OVER (PARTITION BY f.fits, f.host ORDER BY f.turn, f.place) <= f.host_free) AS within
+          FROM (
+            SELECT s.*, s.id IS NOT NULL AND NOT s.ended AND s.suspect = p_alone AND (s.suspects > 0) = p_alone
+              AND s.turn <= s.slots - s.jobs AS fits
+            FROM seen s
+          ) f
+        ) g
+      ) h
+    ), expired AS MATERIALIZED (
+      SELECT d.id, d.lease_until FROM due d WHERE (d.picked OR d.ended) AND d.lease_until IS NOT NULL
+    ), taken AS (
+      -- The due condition again: an extend may have committed since the snapshot.
+      UPDATE delivery_job j
+      SET lease_no = j.lease_no + 1,
+        status = CASE WHEN j.expires_at <= v_now OR j.abandoned >= c_died THEN 'dead' ELSE j.status END,
+        finished_at = CASE WHEN j.expires_at <= v_now OR j.abandoned >= c_died THEN v_now END,
+        last_error = CASE WHEN j.abandoned >= c_died THEN 'worker_died' WHEN j.expires_at <= v_now THEN 'expired' ELSE j.last_error END,
+        lease_until = CASE WHEN j.expires_at <= v_now OR j.abandoned >= c_died THEN NULL ELSE v_lease_end END,
+        abandoned = CASE WHEN j.expires_at <= v_now OR j.abandoned >= c_died THEN j.abandoned ELSE j.abandoned + 1 END
+      WHERE j.id = ANY (ARRAY(SELECT d.id FROM due d WHERE d.picked OR d.ended)) AND j.finished_at IS NULL AND j.run_at <= v_now
+        AND (j.lease_until IS NULL OR j.lease_until <= v_now)
+      RETURNING j.*
+    ), given_up AS (
+      -- A lease that ran out: its worker died, or lost it. The try was not charged, but it is shown.
+      INSERT INTO delivery_attempt (job_id, lease_no, hook_id, started_at, finished_at, outcome, reason, message, next_run_at)
+      SELECT t.id, t.lease_no - 1, t.hook_id, least(d.lease_until, v_now), v_now, 'abandoned', 'lease_expired',
+        CASE WHEN t.last_error = 'worker_died' THEN 'The worker that held this job did not report, as each one before; it is not tried again.'
+          ELSE 'The worker that held this job did not report; it is tried again.' END,
+        CASE WHEN t.status = 'pending' THEN v_now END
+      FROM expired d JOIN taken t ON t.id = d.id
+    ), moved AS (
+      UPDATE delivery_lane d
+      SET "full" = n.jobs + n.taken >= n.slots,
+        -- A suspect makes its lane one, until it ran alone and no other is in sight.
+        standing = CASE
+          WHEN n.held OR n.resting THEN d.standing
+          WHEN n.suspects > 0 THEN 'suspect'
+          WHEN d.standing = 'suspect' OR n.stale THEN 'slow'
+          ELSE d.standing
+        END,
+        earned = CASE WHEN n.stale THEN 1 ELSE d.earned END,
+        next_at = CASE
+          WHEN n.held THEN 'infinity'
+          WHEN n.resting THEN n.not_before
+          WHEN n.suspects > 0 AND NOT p_alone THEN v_now
+          WHEN n.jobs + n.taken >= n.slots THEN least(n.first_end, v_lease_end)
+          -- Others use up what its owner or host may have: a proven lane's turn comes soon, a slow one's can wait.
+          WHEN n.capped > 0 THEN clock_timestamp() + CASE WHEN n.standing = 'proven' THEN interval '10 milliseconds' ELSE interval '250 milliseconds' END
+          WHEN n.more AND n.taken = 0 THEN n.next_at
+          WHEN n.more THEN clock_timestamp()
+          ELSE least(
+            coalesce((
+              SELECT j.run_at FROM delivery_job j
+              WHERE j.lane = n.lane AND j.version = p_version AND j.status = 'pending' AND j.run_at > v_now
+              ORDER BY j.run_at LIMIT 1
+            ), 'infinity'),
+            coalesce(n.first_end, 'infinity'),
+            CASE WHEN n.taken > 0 THEN v_lease_end ELSE 'infinity' END
+          )
+        END,
+        mark = coalesce((
+          SELECT j.run_at FROM delivery_job j
+          WHERE j.lane = n.lane AND j.version = p_version AND j.status = 'pending' AND j.run_at >= n.mark
+          ORDER BY j.run_at LIMIT 1
+        ), v_now),
+        leased_to = CASE
+          WHEN n.jobs > 0 AND (n.taken = 0 OR (n.leased_to, n.leased_to_id) > (n.top_run_at, n.top_id)) THEN n.leased_to
+          ELSE coalesce(n.top_run_at, '-infinity')
+        END,
+        leased_to_id = CASE
+          WHEN n.jobs > 0 AND (n.taken = 0 OR (n.leased_to, n.leased_to_id) > (n.top_run_at, n.top_id)) THEN n.leased_to_id
+          ELSE coalesce(n.top_id, n.leased_to_id)
+        END
+      FROM (
+        -- What is picked of a lane is its first living jobs, so the last of them has the greatest (run_at, id).
+        SELECT d.lane, d.version, d.next_at, d.mark, d.leased_to, d.leased_to_id, d.not_before, d.standing, d.slots, d.stale, d.held,
+          d.resting, d.jobs, d.first_end, d.suspects, count(*) FILTER (WHERE d.picked) AS taken,
+          count(*) FILTER (WHERE d.fits AND NOT d.within) AS capped,
+          count(*) FILTER (WHERE d.id IS NOT NULL AND (d.ended OR NOT d.picked)) > 0 AS more,
+          (array_agg(d.run_at ORDER BY d.rank DESC) FILTER (WHERE d.picked))[1] AS top_run_at,
+          (array_agg(d.id ORDER BY d.rank DESC) FILTER (WHERE d.picked))[1] AS top_id
+        FROM due d
+        GROUP BY d.place, d.lane, d.version, d.next_at, d.mark, d.leased_to, d.leased_to_id, d.not_before, d.standing, d.slots, d.stale,
+          d.held, d.resting, d.jobs, d.first_end, d.suspects
+      ) n
+      -- The version comes from the row too: as a constant it makes the planner scan all lanes.
+      WHERE d.lane = n.lane AND d.version = n.version
+    )
+    -- Content travels once a claim, on the first of its jobs.
+    SELECT t.id, t.lane, t.version, t.kind, t.lease_no, t.attempts, t.tries, t.abandoned, t.redelivery, t.created_at,
+      t.expires_at, t.event_id, t.hook_id, t.repository_id, t.account_id, t.own, t.content_id,
+      CASE WHEN row_number() OVER shared = 1 THEN c.body END,
+      CASE WHEN row_number() OVER shared = 1 THEN c.parts END,
+      p.standing <> 'proven', p.owner_id, p.host
+    FROM taken t JOIN delivery_content c ON c.id = t.content_id JOIN delivery_lane p ON p.lane = t.lane AND p.version = t.version
+    WHERE t.status = 'pending'
+    WINDOW shared AS (PARTITION BY t.content_id ORDER BY t.id)
+    ORDER BY t.content_id, t.id;
+    GET DIAGNOSTICS v_found = ROW_COUNT;
+    -- A lane of which nothing was taken is still due where it had jobs that ended, or did not fit p_jobs.
+    EXIT WHEN v_found > 0 OR NOT EXISTS (
+      SELECT FROM delivery_lane l
+      WHERE l.lane = ANY (v_lanes) AND l.version = p_version AND l.next_at <= v_now AND (l.standing = 'suspect') = p_alone
+    );
+  END LOOP;
+END $$;
+--> statement-breakpoint
+
+DROP FUNCTION delivery_settle(json);
+--> statement-breakpoint
+
+-- Writes outcomes under the fence, with what they mean for their lanes: a success proves one and earns it a slot, a
+-- time-out takes all but one back; five failures in a row without a success open its breaker, which lets one job at a
+-- time probe it, after pauses that double. Returns the jobs whose outcome counted: now, or before if this is a repeat.
+CREATE FUNCTION delivery_settle(p_settlements json, p_slots integer) RETURNS TABLE (id uuid, lease_no bigint, status text)
+LANGUAGE plpgsql VOLATILE
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+  v_now timestamptz := now();
+  v_settled integer;
+BEGIN
+  PERFORM delivery_lock_lanes(p_settlements);
+
+  RETURN QUERY
+  WITH given AS MATERIALIZED (
+    SELECT * FROM json_to_recordset(p_settlements) AS g(
+      id uuid, lease_no bigint, lane text, version smallint, state text, outcome text, reason text, charged boolean,
+      delay_ms bigint, hold boolean, rest_ms bigint, fault text, started_at timestamptz, message text, code integer, timings jsonb,
+      request_head jsonb, response_head jsonb, body_excerpt text
+    )
+  ), settled AS (
+    UPDATE delivery_job j
+    SET status = CASE WHEN g.state = 'pending' AND v_now + g.delay_ms * interval '1 millisecond' >= j.expires_at THEN 'dead' ELSE g.state END,
+      run_at = CASE WHEN g.state = 'pending' THEN v_now + g.delay_ms * interval '1 millisecond' ELSE j.run_at END,
+      finished_at = CASE WHEN g.state = 'pending' AND v_now + g.delay_ms * interval '1 millisecond' < j.expires_at THEN NULL ELSE v_now END,
+      attempts = j.attempts + g.charged::integer,
+      tries = j.tries + g.charged::integer,
+      abandoned = 0,
+      lease_until = NULL,
+      last_error = g.reason
+    FROM given g
+    WHERE j.id = g.id AND j.lease_no = g.lease_no AND j.lease_until IS NOT NULL
+    RETURNING j.id, j.lease_no, j.lane, j.version, j.kind, j.status, j.run_at, j.tries, j.hook_id, g.charged, g.started_at,
+      g.outcome, g.reason, g.message, g.code, g.timings, g.request_head, g.response_head, g.body_excerpt, g.hold, g.rest_ms, g.fault,
+      g.state = 'pending' AND j.status = 'dead' AS outlived
+  ), history AS (
+    INSERT INTO delivery_attempt (
+      job_id, lease_no, hook_id, number, started_at, finished_at, outcome, reason, message, status, timings,
+      request_head, response_head, body_excerpt, next_run_at
+    )
+    SELECT s.id, s.lease_no, s.hook_id, CASE WHEN s.charged THEN s.tries END, coalesce(s.started_at, v_now), v_now,
+      CASE WHEN s.outlived THEN 'dead' ELSE s.outcome END,
+      s.reason, s.message, s.code, s.timings, s.request_head, s.response_head, s.body_excerpt,
+      CASE WHEN s.status = 'pending' AND NOT coalesce(s.hold, false) THEN s.run_at END
+    FROM settled s
+  ), effects AS (
+    SELECT s.lane, s.version,
+      min(s.run_at) FILTER (WHERE s.status = 'pending') AS again_at,
+      max(s.reason) FILTER (WHERE s.hold) AS held_reason,
+      max(s.rest_ms) AS rest_ms,
+      count(*) FILTER (WHERE s.status = 'delivered') AS successes,
+      count(s.fault) AS faults,
+      count(*) FILTER (WHERE s.fault = 'timed_out') AS timeouts
+    FROM settled s GROUP BY s.lane, s.version
+  ), judged AS (
+    SELECT e.*, f.failures, CASE WHEN e.faults > 0 AND f.failures >= 5 THEN v_now + delivery_breaker_pause(f.failures) END AS probe_at
+    FROM effects e
+    CROSS JOIN LATERAL (
+      SELECT delivery_failures_after(d.failures, d.not_before > v_now, e.successes, e.faults) AS failures
+      FROM delivery_lane d WHERE d.lane = e.lane AND d.version = e.version LIMIT 1
+    ) f
+  ), moved AS (
+    UPDATE delivery_lane d
+    SET "full" = false,
+      mark = least(d.mark, e.again_at),
+      held_reason = coalesce(d.held_reason, e.held_reason),
+      held_at = coalesce(d.held_at, CASE WHEN e.held_reason IS NOT NULL THEN v_now END),
+      failures = e.failures,
+      standing = CASE
+        WHEN d.standing = 'suspect' THEN 'suspect'
+        WHEN e.successes > 0 THEN 'proven'
+        WHEN e.timeouts > 0 OR e.failures >= 5 THEN 'slow'
+        ELSE d.standing
+      END,
+      earned = CASE
+        WHEN e.successes = 0 AND (e.timeouts > 0 OR e.failures >= 5) THEN 1
+        WHEN e.timeouts > 0 OR e.rest_ms IS NOT NULL THEN greatest(1, d.earned / 2)
+        ELSE greatest(d.earned, least(coalesce(d.slots, p_slots), d.earned + e.successes))
+      END,
+      not_before = CASE
+        WHEN e.rest_ms IS NOT NULL OR e.probe_at IS NOT NULL
+          THEN greatest(d.not_before, v_now + e.rest_ms * interval '1 millisecond', e.probe_at)
+        -- The success of a probe ends the breaker's pause; what a receiver asked for stays.
+        WHEN e.successes > 0 AND d.failures >= 5 THEN NULL
+        ELSE d.not_before
+      END,
+      next_at = CASE
+        WHEN coalesce(d.held_reason, e.held_reason) IS NOT NULL THEN 'infinity'
+        WHEN e.rest_ms IS NOT NULL OR e.probe_at IS NOT NULL
+          THEN greatest(d.not_before, v_now + e.rest_ms * interval '1 millisecond', e.probe_at)
+        WHEN e.successes > 0 AND d.failures >= 5 THEN v_now
+        WHEN d.not_before > v_now THEN d.not_before
+        WHEN d.full THEN v_now
+        ELSE least(d.next_at, e.again_at)
+      END,
+      last_success_at = CASE WHEN e.successes > 0 THEN v_now ELSE d.last_success_at END
+    FROM judged e
+    WHERE d.lane = e.lane AND d.version = e.version
+      AND (d.full OR e.again_at IS NOT NULL OR e.held_reason IS NOT NULL OR e.rest_ms IS NOT NULL OR e.faults > 0
+        OR (e.successes > 0 AND (d.failures > 0 OR d.standing = 'slow' OR d.earned < coalesce(d.slots, p_slots)
+          -- Often enough to tell a living lane from a dead one, seldom enough to spare a write a settle.
+          OR d.last_success_at IS NULL OR d.last_success_at < v_now - interval '10 seconds')))
+  ), relay_works AS (
+    -- A mail went through, and no newer fault lets the relay rest: what was noted of it is over.
+    UPDATE delivery_relay r SET failures = 0, paused_until = NULL, reason = NULL
+    WHERE r.failures > 0 AND r.paused_until <= v_now
+      AND EXISTS (SELECT FROM settled s WHERE s.kind = 'email' AND s.status = 'delivered')
+  )
+  SELECT s.id, s.lease_no, s.status FROM settled s;
+
+  -- A worker that never heard the answer settles again: what this lease had settled before counts, once.
+  GET DIAGNOSTICS v_settled = ROW_COUNT;
+  IF v_settled < json_array_length(p_settlements) THEN
+    RETURN QUERY
+    SELECT j.id, g.lease_no, j.status
+    FROM json_to_recordset(p_settlements) AS g(id uuid, lease_no bigint)
+    JOIN delivery_job j ON j.id = g.id
+    WHERE EXISTS (
+      SELECT FROM delivery_attempt a
+      WHERE a.job_id = g.id AND a.lease_no = g.lease_no AND a.finished_at < v_now AND a.outcome <> 'abandoned'
+    );
+  END IF;
+END $$;
+--> statement-breakpoint
+
+-- Milliseconds from now, upwards; 0 for what is past.
+CREATE FUNCTION delivery_ms_until(p_at timestamptz) RETURNS double precision
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+  SELECT greatest(0, ceil(extract(epoch FROM p_at - now()) * 1000))::double precision
+$$;
+--> statement-breakpoint
+
+-- Sets how many sends at once every version of a lane may have (null: the default); makes the row when the lane is new.
+-- What is in flight beyond it goes on.
+CREATE FUNCTION delivery_limit(p_lane text, p_kind text, p_version smallint, p_slots smallint) RETURNS void
+LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+  INSERT INTO delivery_lane (lane, version, kind) VALUES (p_lane, p_version, p_kind) ON CONFLICT (lane, version) DO NOTHING;
+  UPDATE delivery_lane SET slots = p_slots, "full" = false, next_at = CASE WHEN "full" THEN now() ELSE next_at END WHERE lane = p_lane;
+  PERFORM pg_notify('ghost_delivery', '');
+END $$;
+--> statement-breakpoint
+
+DROP FUNCTION delivery_next_due(text[], smallint[]);
+--> statement-breakpoint
+
+-- Milliseconds (0: now) until a lane of the given kind and version is due: work_ms of those that p_slow lets be claimed,
+-- suspect_ms of those that are claimed alone; null when nothing is pending there. p_tidy, for a worker that found no
+-- work: a lane whose last job was settled keeps the lease's end as its next_at, and would wake it once more in vain.
+CREATE FUNCTION delivery_next_due(p_kind text, p_version smallint, p_slow boolean, p_tidy boolean)
+RETURNS TABLE (work_ms double precision, suspect_ms double precision)
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  c_tidied constant integer := 500;
+  v_standing text;
+  v_lanes text[];
+  v_due timestamptz;
+  v_rest timestamptz;
+BEGIN
+  IF p_tidy THEN
+    FOREACH v_standing IN ARRAY ARRAY['proven', 'slow', 'suspect'] LOOP
+      v_lanes := ARRAY(
+        SELECT l.lane FROM delivery_lane l
+        WHERE l.kind = p_kind AND l.version = p_version AND l.standing = v_standing AND l.next_at > now() AND l.next_at < 'infinity'
+        ORDER BY l.next_at LIMIT c_tidied
+        FOR UPDATE SKIP LOCKED
+      );
+      CONTINUE WHEN cardinality(v_lanes) = 0;
+      -- A second statement, for the snapshot must be newer than the lock (as in the claim).
+      UPDATE delivery_lane l SET next_at = 'infinity', "full" = false
+      WHERE l.lane = ANY (v_lanes) AND l.version = p_version
+        AND NOT EXISTS (
+          SELECT FROM delivery_job j
+          WHERE j.lane = l.lane AND j.version = l.version AND j.status = 'pending' AND j.run_at >= l.mark
+        );
+    END LOOP;
+  END IF;
+  IF p_kind = 'email' THEN
+    v_rest := (SELECT r.paused_until FROM delivery_relay r);
+  END IF;
+  FOREACH v_standing IN ARRAY ARRAY['proven', 'slow', 'suspect'] LOOP
+    CONTINUE WHEN v_standing = 'slow' AND NOT p_slow;
+    v_due := (
+      SELECT l.next_at FROM delivery_lane l
+      WHERE l.kind = p_kind AND l.version = p_version AND l.standing = v_standing AND l.next_at < 'infinity'
+        -- To claim alone a worker empties its hand first: not for a lane whose jobs were cancelled.
+        AND (v_standing <> 'suspect' OR EXISTS (
+          SELECT FROM delivery_job j
+          WHERE j.lane = l.lane AND j.version = l.version AND j.status = 'pending' AND j.run_at >= l.mark
+        ))
+      ORDER BY l.next_at LIMIT 1
+    );
+    CONTINUE WHEN v_due IS NULL;
+    IF v_standing = 'suspect' THEN
+      suspect_ms := delivery_ms_until(greatest(v_due, v_rest));
+    ELSE
+      work_ms := least(work_ms, delivery_ms_until(greatest(v_due, v_rest)));
+    END IF;
+  END LOOP;
+  RETURN NEXT;
+END $$;
