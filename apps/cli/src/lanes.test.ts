@@ -30,7 +30,7 @@ describe('ghost lanes', () => {
     });
     const listed = await lanes('list');
     expect(listed.out.split('\n')[1]).toMatch(
-      new RegExp(`^${lane} +1 +0 +2\\d{3}-\\S+ \\S+Z +their maintenance$`, 'u'),
+      new RegExp(`^${lane} +1 +0 +default +proven +2\\d{3}-\\S+ \\S+Z +their maintenance$`, 'u'),
     );
     const json = JSON.parse((await lanes('list', '--held', '--json')).out) as object;
     expect(json).toMatchObject([
@@ -90,5 +90,42 @@ describe('ghost lanes', () => {
       expect(help).toMatchObject({ code: 0, err: '' });
       expect(help.out).toContain(`npx ghost lanes ${command}`);
     }
+  });
+
+  test('limit sets what a lane may have in flight, for a domain with its bulk mail, and takes it back', async () => {
+    const hookId = await seed.hook('https://a.example');
+    await seed.mails(['reader@example.com']);
+    expect(await lanes('limit', `hook:${hookId}`, 'mail:Example.com', '--slots', '4')).toEqual({
+      code: 0,
+      out: `Lane hook:${hookId} may have 4 jobs in flight.\nLane mail:example.com may have 4 jobs in flight.\n`,
+      err: '',
+    });
+    const limits = await seed.pool.query('SELECT lane, slots FROM delivery_lane ORDER BY lane');
+    expect(limits.rows).toEqual([
+      { lane: `hook:${hookId}`, slots: 4 },
+      { lane: 'mail:example.com', slots: 4 },
+      { lane: 'mail:example.com:bulk', slots: 4 },
+    ]);
+    expect((await lanes('list', '--all')).out).toMatch(
+      new RegExp(`^hook:${hookId} +0 +0 +4 +slow`, 'mu'),
+    );
+    expect((await lanes('limit', `hook:${hookId}`, '--slots', 'default')).out).toContain(
+      'the default limit',
+    );
+  });
+
+  test.each([
+    [
+      ['mail:example.com:bulk', '--slots', '4'],
+      'its limit is that of its domain: name mail:example.com',
+    ],
+    [['mail:example.com', '--slots', '1'], '2 is the least'],
+    [['hook:999', '--slots', '4'], 'no hook has this id'],
+    [['hook:1', '--slots', '0'], 'It must be a whole number from 1 to 1000'],
+    [['hook:1'], "required option '--slots <n>' not specified"],
+  ])('limit %j is refused with what to do', async (args, reason) => {
+    await seed.mails(['reader@example.com']);
+    const { code, err } = await lanes('limit', ...args);
+    expect([code, err]).toEqual([1, expect.stringContaining(reason)]);
   });
 });

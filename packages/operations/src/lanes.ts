@@ -23,6 +23,13 @@ export interface LaneRow {
   restingUntil: Date | null;
   /** When its next job may be sent; null when none waits or the lane is held. */
   nextDue: Date | null;
+  /**
+   * `proven`: a recent success. `slow`: none. `failing`: five failures or more in a row, so one job at a time probes
+   * it. `suspect`: workers died while they held a job of it, so that is run alone.
+   */
+  standing: 'proven' | 'slow' | 'failing' | 'suspect';
+  /** Its own limit of jobs in flight; null: the workers' default. */
+  slots: number | null;
 }
 
 export interface LaneFilter {
@@ -50,6 +57,8 @@ interface LaneRecord {
   held_since: Date | null;
   resting_until: Date | null;
   next_due: Date | null;
+  standing: LaneRow['standing'];
+  slots: number | null;
 }
 
 /**
@@ -63,7 +72,9 @@ export async function listLanes(pool: Pool, filter: LaneFilter = {}): Promise<La
        SELECT l.lane, l.kind, coalesce(sum(j.pending), 0) AS pending, coalesce(sum(j.in_flight), 0) AS in_flight,
          min(l.held_reason) AS held_reason, min(l.held_at) AS held_since,
          max(l.not_before) FILTER (WHERE l.not_before > now()) AS resting_until,
-         min(greatest(j.run_at, l.not_before)) FILTER (WHERE j.run_at IS NOT NULL AND l.held_reason IS NULL) AS next_due
+         min(greatest(j.run_at, l.not_before)) FILTER (WHERE j.run_at IS NOT NULL AND l.held_reason IS NULL) AS next_due,
+         CASE WHEN bool_or(l.standing = 'suspect') THEN 'suspect' WHEN max(l.failures) >= 5 THEN 'failing' WHEN bool_or(l.standing = 'proven') THEN 'proven' ELSE 'slow' END AS standing,
+         min(l.slots) AS slots
        FROM delivery_lane l
        LEFT JOIN (
          SELECT lane, version, count(*) AS pending, count(*) FILTER (WHERE lease_until > now()) AS in_flight,
@@ -87,6 +98,8 @@ export async function listLanes(pool: Pool, filter: LaneFilter = {}): Promise<La
     heldSince: row.held_since,
     restingUntil: row.resting_until,
     nextDue: row.next_due,
+    standing: row.standing,
+    slots: row.slots,
   }));
 }
 
@@ -126,6 +139,36 @@ export async function holdLane(
     return refused(lane, await whyUnknown(pool, lane));
   }
   await queue.hold(sqlOfPool(pool), lane, toStorableText(reason));
+  return { result: 'done', lane, pending: found?.pending ?? 0 };
+}
+
+/** Of a domain's slots bulk mail has a half, and less than one cannot be had. */
+const LEAST_MAIL_SLOTS = 2;
+
+/**
+ * Sets how many jobs of a lane may be in flight at once, over all processes. A mail domain's limit counts for its normal
+ * and its bulk mail together. What is in flight beyond a lower one goes on.
+ * @param slots - null: the processes' default
+ */
+export async function limitLane(
+  pool: Pool,
+  queue: Queue,
+  lane: string,
+  slots: number | null,
+): Promise<LaneChange> {
+  const domain = MAIL_LANE.exec(lane)?.[1];
+  if (domain !== undefined && lane !== `mail:${domain}`) {
+    return refused(lane, `its limit is that of its domain: name mail:${domain}`);
+  }
+  if (domain !== undefined && slots !== null && slots < LEAST_MAIL_SLOTS) {
+    return refused(lane, 'normal and bulk mail have one half each, so 2 is the least');
+  }
+  const found = await findLane(pool, lane);
+  if (!found && !(await hasDestination(pool, lane))) {
+    return refused(lane, await whyUnknown(pool, lane));
+  }
+  const lanes = domain === undefined ? [lane] : [lane, `${lane}:bulk`];
+  for (const one of lanes) await queue.limit(sqlOfPool(pool), one, slots);
   return { result: 'done', lane, pending: found?.pending ?? 0 };
 }
 

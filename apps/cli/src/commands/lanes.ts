@@ -1,5 +1,12 @@
 import type { Pool } from '@ghost/db';
-import { holdLane, type LaneChange, type LaneRow, listLanes, resumeLane } from '@ghost/operations';
+import {
+  holdLane,
+  type LaneChange,
+  type LaneRow,
+  limitLane,
+  listLanes,
+  resumeLane,
+} from '@ghost/operations';
 import { createPostgresQueue, type Queue } from '@ghost/queue';
 import { type Command, InvalidArgumentError } from 'commander';
 
@@ -12,6 +19,7 @@ import { MAX_LISTED, readLimit } from '../read-limit.js';
 const DEFAULT_REASON = 'held by an operator';
 /** It is a column of a table. */
 const MAX_REASON_CHARACTERS = 200;
+const MAX_SLOTS = 1_000;
 
 interface ListOptions {
   held?: boolean;
@@ -24,6 +32,8 @@ const COLUMNS: readonly Column<LaneRow>[] = [
   { title: 'LANE', cell: (row) => row.lane },
   { title: 'PENDING', cell: (row) => row.pending },
   { title: 'IN FLIGHT', cell: (row) => row.inFlight },
+  { title: 'LIMIT', cell: (row) => row.slots ?? 'default' },
+  { title: 'STANDING', cell: (row) => row.standing },
   { title: 'HELD SINCE', cell: (row) => formatTime(row.heldSince) },
   { title: 'RESTS UNTIL', cell: (row) => formatTime(row.restingUntil) },
   { title: 'NEXT DUE', cell: (row) => formatTime(row.nextDue) },
@@ -74,6 +84,27 @@ export function addLaneCommands(program: Command, context: Context): void {
       failed: 'was not resumed',
     }),
   );
+  addLaneLimit(lanes, context);
+}
+
+function addLaneLimit(lanes: Command, context: Context): void {
+  addLaneChange(lanes, {
+    name: 'limit',
+    description: 'set how many jobs of lanes may be in flight at once, over all processes',
+    examples: ['hook:12 --slots 3', 'mail:example.com --slots 20', 'hook:12 --slots default'],
+  })
+    .requiredOption('--slots <n>', `1 to ${MAX_SLOTS}, or "default"`, readSlots)
+    .action((given: string[], { json, slots }: { json?: boolean; slots: number | 'default' }) =>
+      changeLanes(context, given, json, {
+        change: (pool, queue, lane) =>
+          limitLane(pool, queue, lane, slots === 'default' ? null : slots),
+        done: () =>
+          slots === 'default'
+            ? 'has the default limit: GHOST_LANE_CONCURRENCY of the processes'
+            : `may have ${slots} ${slots === 1 ? 'job' : 'jobs'} in flight`,
+        failed: 'keeps its limit',
+      }),
+    );
 }
 
 function addLaneChange(
@@ -123,4 +154,11 @@ function readReason(text: string): string {
   throw new InvalidArgumentError(
     `It must be one line of 1 to ${MAX_REASON_CHARACTERS} characters.`,
   );
+}
+
+function readSlots(text: string): number | 'default' {
+  if (text === 'default') return text;
+  const slots = Number(text);
+  if (/^\d+$/u.test(text) && slots >= 1 && slots <= MAX_SLOTS) return slots;
+  throw new InvalidArgumentError(`It must be a whole number from 1 to ${MAX_SLOTS}, or "default".`);
 }

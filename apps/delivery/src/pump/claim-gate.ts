@@ -20,7 +20,8 @@ export class ClaimGate {
 
   /** Runs a claim once no other one runs alone; `claim` takes in hand what it brings before it resolves. */
   async pass<T>(claim: () => Promise<T>): Promise<T> {
-    await this.#until(() => !this.#closed);
+    // No turn of the loop between the look and the count: the gate could close in it.
+    while (this.#closed && !this.#stopped) await this.#until(() => !this.#closed);
     this.#claims += 1;
     try {
       return await claim();

@@ -145,6 +145,11 @@ export class Pump {
   async #claimAlone(): Promise<void> {
     const { kind, version, queue, gate, log } = this.#options;
     this.#suspectAt = Number.POSITIVE_INFINITY;
+    // Another worker may have run it meanwhile: the hand is not emptied for nothing.
+    const { suspectMs } = await this.#nextDue(false);
+    this.#suspectIn(suspectMs);
+    if (suspectMs !== 0) return;
+    this.#suspectAt = Number.POSITIVE_INFINITY;
     const asked = { kind, version, jobs: 1, lanes: FEWEST_LANES, alone: true };
     const ran = await gate.alone(EMPTY_WITHIN_MS, async () => {
       log.warn(
