@@ -128,11 +128,15 @@ export class Pump {
       const room = this.#room();
       const most = Math.min(room.jobs, MOST_JOBS);
       if (most === 0 || !this.#running) return [0, 0];
-      const asked = { ...room, kind, version, jobs: most, lanes: this.#lanes };
+      // A due lane has a job: to look at more of them than jobs are asked for is in vain.
+      const lanes = Math.min(this.#lanes, Math.max(FEWEST_LANES, most));
+      const asked = { ...room, kind, version, jobs: most, lanes };
       return [await this.#take(queue.claim(asked)), most];
     });
     if (got >= jobs) {
       this.#look = true;
+      // Fewer lanes with more jobs each cost less.
+      this.#lanes = Math.max(FEWEST_LANES, Math.floor(this.#lanes * 0.8));
       if (performance.now() - this.#suspectsAskedAt < SUSPECTS_EVERY_MS) return;
       const { suspectMs } = await this.#nextDue(false);
       this.#suspectIn(suspectMs);

@@ -12,8 +12,6 @@ import type { Capacity, Claim, ClaimedJob, Lease, Shares, Sql } from '../queue.j
 interface ClaimedRow {
   id: string;
   lane: string;
-  version: number;
-  kind: JobKind;
   lease_no: string;
   attempts: number;
   tries: number;
@@ -28,9 +26,7 @@ interface ClaimedRow {
   content_id: string;
   body: string | null;
   parts: unknown;
-  slow: boolean;
-  owner_id: string | null;
-  host: string | null;
+  facts: [slow: boolean, ownerId: number | null, host: string | null];
 }
 
 const CLAIM = 'SELECT * FROM delivery_claim($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)';
@@ -75,11 +71,11 @@ export async function claim(sql: Sql, capacity: Capacity, limits: Limits): Promi
       id: row.id,
       leaseNo: Number(row.lease_no),
       lane: row.lane,
-      version: row.version,
+      version,
     };
     try {
-      const job = finish(row, contents.get(row.content_id));
-      found.jobs.push(claimed(row, lease, job, askedAt + limits.leaseMs));
+      const job = finish(row, kind, version, contents.get(row.content_id));
+      found.jobs.push(claimed(row, kind, lease, job, askedAt + limits.leaseMs));
     } catch (error) {
       found.unreadable.push({
         ...lease,
@@ -90,13 +86,18 @@ export async function claim(sql: Sql, capacity: Capacity, limits: Limits): Promi
   return found;
 }
 
-function finish(row: ClaimedRow, content: ClaimedRow | undefined): DeliveryJob {
+function finish(
+  row: ClaimedRow,
+  kind: JobKind,
+  version: number,
+  content: ClaimedRow | undefined,
+): DeliveryJob {
   if (!content) throw new Error(`Job ${row.id} has no content ${row.content_id}`);
-  switch (row.kind) {
+  switch (kind) {
     case 'webhook':
       return webhookJob.parse({
         ...(row.own as object),
-        version: row.version,
+        version,
         kind: 'webhook',
         hookId: Number(row.hook_id),
         body: content.body,
@@ -110,11 +111,18 @@ function finish(row: ClaimedRow, content: ClaimedRow | undefined): DeliveryJob {
   }
 }
 
-function claimed(row: ClaimedRow, lease: Lease, job: DeliveryJob, leaseEndsAt: number): ClaimedJob {
+function claimed(
+  row: ClaimedRow,
+  kind: JobKind,
+  lease: Lease,
+  job: DeliveryJob,
+  leaseEndsAt: number,
+): ClaimedJob {
+  const [slow, ownerId, host] = row.facts;
   return {
     ...lease,
     job,
-    kind: row.kind,
+    kind,
     eventId: row.event_id,
     repositoryId: row.repository_id === null ? null : Number(row.repository_id),
     accountId: row.account_id === null ? null : Number(row.account_id),
@@ -123,9 +131,9 @@ function claimed(row: ClaimedRow, lease: Lease, job: DeliveryJob, leaseEndsAt: n
     redelivery: row.redelivery,
     createdAt: row.created_at,
     expiresAt: row.expires_at,
-    slow: row.slow,
-    ownerId: row.owner_id === null ? null : Number(row.owner_id),
-    host: row.host,
+    slow,
+    ownerId,
+    host,
     leaseEndsAt,
   };
 }

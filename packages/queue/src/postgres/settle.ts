@@ -42,9 +42,18 @@ export async function settle(
     response_head: attempt?.responseHead,
     body_excerpt: attempt?.bodyExcerpt,
   }));
+  const lanes = [
+    ...new Map(settlements.map((one) => [`${one.lane} ${one.version}`, one])).values(),
+  ];
   const rows = await sql.query<{ id: string; lease_no: string; status: Settled['status'] }>(
-    'SELECT * FROM delivery_settle($1::json, $2)',
-    [toStorableJson(given), slots],
+    'SELECT * FROM delivery_settle($1::json, $2, $3, $4, $5)',
+    [
+      toStorableJson(given),
+      lanes.map(({ lane }) => lane),
+      lanes.map(({ version }) => version),
+      given.length,
+      slots,
+    ],
   );
   return rows.map((row) => ({ id: row.id, leaseNo: Number(row.lease_no), status: row.status }));
 }
