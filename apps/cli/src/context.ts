@@ -31,6 +31,8 @@ export async function withPool<T>(
     connectionString: settings.databaseUrl,
     name: 'ghost cli',
     max: settings.poolSize,
+    // What an operator asks of a big table may take minutes; whoever waits can end it with Ctrl-C.
+    answerWithinMs: null,
     // The statement that needed the connection fails and tells.
     onError: () => undefined,
   });

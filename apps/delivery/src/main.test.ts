@@ -15,6 +15,7 @@ import {
 import { startMailCatcher } from '../../../test/support/mail-catcher.js';
 import { type RunningProcess, startProcess } from '../../../test/support/processes.js';
 import { startRawServer } from '../../../test/support/raw-server.js';
+import { startTcpProxy } from '../../../test/support/tcp-proxy.js';
 import { createTestDatabase, type TestDatabase } from '../../../test/support/test-database.js';
 import { waitUntil } from '../../../test/support/wait-until.js';
 import { type ReceiverHandler, startReceiver } from '../../../test/support/webhook-receiver.js';
@@ -98,6 +99,21 @@ const claimsSeen = async () => {
   );
   return rows[0]?.seen ?? 0;
 };
+
+const listenerProblems = (delivery: Delivery) =>
+  delivery.logged().filter(({ event }) => event === 'delivery.listener_problem');
+
+/** A process whose LISTEN connection can be made to carry nothing, with nobody told. */
+async function startBehindProxy(more?: Record<string, string>) {
+  const proxy = await startTcpProxy({ targetPort: Number(new URL(database.url).port) });
+  cleanups.push(() => proxy.stop());
+  const listenUrl = proxy.urlFor(database.url);
+  const delivery = await startDelivery({ GHOST_LISTEN_DATABASE_URL: listenUrl, ...more });
+  const deafen = () => {
+    for (const connection of proxy.connections()) connection.blackHole();
+  };
+  return { delivery, deafen };
+}
 
 describe('the process', () => {
   test('sends webhooks and mails, answers on its private port, and exits 0 when asked to', async () => {
@@ -229,15 +245,40 @@ describe('the process', () => {
     const delivery = await startDelivery({
       GHOST_LISTEN_DATABASE_URL: 'postgres://ghost:x@127.0.0.1:1/ghost',
     });
-    const problems = () =>
-      delivery.logged().filter(({ event }) => event === 'delivery.listener_problem');
     // The look at the start is over, and nothing will tell it of this job.
     await waitUntil(async () => (await claimsSeen()) > 0, { what: 'the first look' });
     await seed.webhooks([await seed.hook(target.url)]);
-    expect(problems()).toHaveLength(1);
     await target.waitForRequests(1, 10_000);
     await allDelivered();
-    expect(problems().length).toBeGreaterThan(1);
+    expect(listenerProblems(delivery).length).toBeGreaterThan(1);
+  });
+
+  test('a listener that hears nothing any more is found by its heartbeat, and its jobs are sent', async () => {
+    const target = await receiver();
+    const { delivery, deafen } = await startBehindProxy({ GHOST_HEARTBEAT_MS: '500' });
+    deafen();
+    await seed.webhooks([await seed.hook(target.url)]);
+    await target.waitForRequests(1, 5_000);
+    await allDelivered();
+    expect(listenerProblems(delivery)).toMatchObject([{ msg: expect.stringContaining('at once') }]);
+  });
+
+  test('asked to wake, it proves that it still hears', async () => {
+    const target = await receiver();
+    const { delivery, deafen } = await startBehindProxy();
+    deafen();
+    // Heard a moment ago, it needs no proof; a second later it does.
+    await waitUntil(
+      async () => {
+        await fetch(`http://127.0.0.1:${delivery.port}/wake`, { method: 'POST' });
+        return listenerProblems(delivery).length > 0;
+      },
+      { what: 'the dead connection to be found', everyMs: 100 },
+    );
+    const isReady = async () => (await fetch(`http://127.0.0.1:${delivery.port}/readyz`)).ok;
+    await waitUntil(isReady, { what: 'the new connection' });
+    await seed.webhooks([await seed.hook(target.url)]);
+    await target.waitForRequests(1, 2_000);
   });
 
   test('says its own version', () => {

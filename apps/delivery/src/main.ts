@@ -1,7 +1,7 @@
 import { rootCertificates } from 'node:tls';
 
 import { JOB_VERSION, type JobKind } from '@ghost/contract';
-import { createPool, DELIVERY_CHANNEL, Listener } from '@ghost/db';
+import { ClockWatch, createPool, DELIVERY_CHANNEL, dropConnections, Listener } from '@ghost/db';
 import { checkDatabase, checkNewestSecrets, StartError } from '@ghost/operations';
 import { createPostgresQueue, type Queue, type Sql, sqlOfPool } from '@ghost/queue';
 import { EXIT, readSettings, type Settings, SettingsError } from '@ghost/settings';
@@ -35,6 +35,13 @@ const NAME = 'ghost delivery';
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 /** Mails at once: a relay shares its own limits with others. */
 const MAIL_CONNECTIONS = 10;
+/**
+ * Leases are extended when they have lost a third: a statement without an answer for as long again leaves
+ * time for one more. Under load no statement takes seconds, so that is the least.
+ */
+const STATEMENTS_A_LEASE = 3;
+const LEAST_ANSWER_MS = 4_000;
+const LONGEST_ANSWER_MS = 40_000;
 
 /** What both kinds of delivery share. */
 interface Core {
@@ -49,6 +56,8 @@ interface Core {
   metrics: Metrics;
   /** Run in order at the end. */
   closers: (() => unknown)[];
+  /** Close connections that may be dead after a clock gap; the next use makes new ones. */
+  renewals: (() => unknown)[];
 }
 
 const now = () => Date.now();
@@ -112,9 +121,22 @@ async function start(
   });
   const core = makeCore(settings, log, closers, listener);
   await checkNewestSecrets(core.sql, settings.keyRing);
+  const clock = watchClock(core, listener);
   let stopping = false;
-  const status = await listen(core, { wake, listener, stopping: () => stopping });
-  closers.unshift(() => listener.stop());
+  const status = await listen(core, {
+    // The first sign of life after a freeze may come before any timer.
+    wake: () => {
+      clock.look();
+      wake();
+      void listener.check();
+    },
+    listener,
+    stopping: () => stopping,
+  });
+  closers.unshift(
+    () => clock.stop(),
+    () => listener.stop(),
+  );
   pumps.push(makeWebhookPump(core));
   const mailPump = await makeMailPump(core);
   if (mailPump) pumps.push(mailPump);
@@ -122,11 +144,25 @@ async function start(
   closers.unshift(() => leases.stop());
   for (const pump of pumps) pump.start();
   await listener.start();
+  clock.start();
   log.info({ event: 'delivery.started', version: VERSION, port: status.port, pid: process.pid });
   return async () => {
     stopping = true;
     await shutDown({ ...core, pumps }, settings.shutdownGraceMs);
   };
+}
+
+/** After a clock gap everything is dialed anew; the listener's connection comes with a scan. */
+function watchClock({ log, renewals }: Core, listener: Listener): ClockWatch {
+  return new ClockWatch({
+    now,
+    monotonic,
+    onGap: (gapMs) => {
+      log.warn({ event: 'delivery.clock_gap', gapMs }, 'The process did not run for a while');
+      for (const renew of renewals) renew();
+      listener.reconnect();
+    },
+  });
 }
 
 function makeCore(
@@ -140,6 +176,10 @@ function makeCore(
     connectionString: settings.databaseUrl,
     name: NAME,
     max: settings.poolSize,
+    answerWithinMs: Math.min(
+      LONGEST_ANSWER_MS,
+      Math.max(LEAST_ANSWER_MS, settings.leaseMs / STATEMENTS_A_LEASE),
+    ),
     onError: (error) => log.warn({ event: 'database.connection_lost', err: error }),
   });
   closers.push(() => pool.end());
@@ -167,6 +207,7 @@ function makeCore(
     database,
     metrics,
     closers,
+    renewals: [() => dropConnections(pool)],
   };
 }
 
@@ -199,9 +240,10 @@ async function listen(
 }
 
 function makeWebhookPump(core: Core): Pump {
-  const { settings, sql, closers } = core;
+  const { settings, sql, closers, renewals } = core;
   const resolver = createResolver(settings.dnsServers ?? []);
   const kept = new KeptConnections();
+  renewals.push(() => kept.closeAll());
   closers.unshift(
     () => kept.closeAll(),
     () => resolver.close(),

@@ -1,3 +1,4 @@
+export * from './clock-watch.js';
 export * from './database-error.js';
 export * from './deleted-comment.js';
 export * from './in-transaction.js';

@@ -5,11 +5,14 @@ import { drizzle } from 'drizzle-orm/node-postgres';
 import { migrate as applyMigrations } from 'drizzle-orm/node-postgres/migrator';
 import pg from 'pg';
 
+import { CONNECT_TIMEOUT_MS } from './pool.js';
+
 const MIGRATIONS_FOLDER = fileURLToPath(new URL('../migrations', import.meta.url));
 const OLDEST_SERVER = 150_000;
 // Any number that nothing else uses: concurrent runs wait for each other instead of colliding.
 const MIGRATION_LOCK = 4_731_092_117;
-const CONNECT_TIMEOUT_MS = 5000;
+// Asked at each start: a server that says nothing must not hang it. A migration itself takes as long as it takes.
+const STATE_WITHIN_MS = 10_000;
 
 export interface MigrationState {
   applied: number;
@@ -24,7 +27,7 @@ export class DatabaseVersionError extends Error {
 
 /** Brings a database to this version's schema; safe to run at once from many places, and again. */
 export async function migrate(databaseUrl: string): Promise<MigrationState> {
-  return withClient(databaseUrl, async (client) => {
+  return withClient({ connectionString: databaseUrl }, async (client) => {
     await requireServer(client);
     await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
     try {
@@ -38,18 +41,19 @@ export async function migrate(databaseUrl: string): Promise<MigrationState> {
 
 /** Tells what is applied and what is missing; changes nothing. */
 export async function migrationState(databaseUrl: string): Promise<MigrationState> {
-  return withClient(databaseUrl, async (client) => {
+  const limits = { query_timeout: STATE_WITHIN_MS };
+  return withClient({ connectionString: databaseUrl, ...limits }, async (client) => {
     await requireServer(client);
     return readState(client);
   });
 }
 
 async function withClient<T>(
-  databaseUrl: string,
+  config: pg.ClientConfig,
   work: (client: pg.Client) => Promise<T>,
 ): Promise<T> {
   const client = new pg.Client({
-    connectionString: databaseUrl,
+    ...config,
     application_name: 'ghost migrate',
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
   });

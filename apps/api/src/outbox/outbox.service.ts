@@ -1,5 +1,12 @@
 import { assertNever, type Consumer } from '@ghost/contract';
-import { isDatabaseOutage, Listener, OUTBOX_CHANNEL, type Pool } from '@ghost/db';
+import {
+  ClockWatch,
+  dropConnections,
+  isDatabaseOutage,
+  Listener,
+  OUTBOX_CHANNEL,
+  type Pool,
+} from '@ghost/db';
 import { type Queue, type Sql, sqlOfPool } from '@ghost/queue';
 import type { Settings } from '@ghost/settings';
 import {
@@ -62,6 +69,7 @@ export class OutboxService implements OnApplicationBootstrap, OnApplicationShutd
   private readonly sql: Sql;
   private readonly progress: OutboxProgress;
   private readonly listener: Listener;
+  private readonly clock: ClockWatch;
   private readonly delivery: DeliveryWake;
   private timer: NodeJS.Timeout | undefined;
   private draining: Promise<void> | undefined;
@@ -94,7 +102,6 @@ export class OutboxService implements OnApplicationBootstrap, OnApplicationShutd
       channel: OUTBOX_CHANNEL,
       name: 'ghost api outbox',
       heartbeatMs: connection.heartbeatMs,
-      firstReconnectMs: RECONNECT_DELAY_MS,
       onWake: (why) => {
         // A process that died may have ended an event that nobody closed.
         if (why === 'connected') this.progress.sweepAgain();
@@ -104,6 +111,18 @@ export class OutboxService implements OnApplicationBootstrap, OnApplicationShutd
         this.logger.warn({ event: 'outbox.listener_lost', ...describeError(error) }, message);
         // Nobody hears a NOTIFY meanwhile: look at each attempt to reconnect.
         this.wake();
+      },
+    });
+    this.clock = new ClockWatch({
+      now: () => Date.now(),
+      monotonic: () => performance.now(),
+      onGap: (gapMs) => {
+        const dropped = dropConnections(pool);
+        logger.warn(
+          { event: 'outbox.clock_gap', gap_ms: gapMs, dropped },
+          'The process did not run for a while; its connections are made anew',
+        );
+        this.listener.reconnect();
       },
     });
   }
@@ -117,12 +136,14 @@ export class OutboxService implements OnApplicationBootstrap, OnApplicationShutd
     this.wake();
     // Jobs of a process that died between their commit and its call would leave delivery asleep.
     this.delivery.wake();
+    this.clock.start();
     await this.listener.start();
   }
 
   /** Ends when the pages in hand have committed; what is left goes on in another process. */
   async onApplicationShutdown(): Promise<void> {
     this.stopped = true;
+    this.clock.stop();
     clearTimeout(this.timer);
     this.signal();
     const interrupted = this.draining;

@@ -8,6 +8,7 @@ const ANSWER_IS_FRESH_MS = 10_000;
 
 export interface StatusSources {
   metrics: Metrics;
+  /** Looks for work, and whether the connections still live; returns at once. */
   wake: () => void;
   database: { up: boolean; silentMs: number };
   /** Asks the database for a sign of life. */
