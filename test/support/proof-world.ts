@@ -23,6 +23,8 @@ export interface ProofRow {
 export interface ProofDatabase {
   readonly url: string;
   readonly pool: Pool;
+  /** Where its data is. */
+  readonly folder: string;
   /** Stops the server, and starts it again where it was. */
   stop(): Promise<void>;
   start(): Promise<void>;
@@ -45,6 +47,7 @@ export async function startProofDatabase(
   return {
     url: postgres.url,
     pool,
+    folder: options.dataDir,
     stop: () => postgres.stop(),
     start: async () => {
       postgres = await startPostgres({ ...options, port });

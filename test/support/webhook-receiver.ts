@@ -38,7 +38,7 @@ export type ReceiverHandler = (
 ) => ReceiverAnswer | void | Promise<ReceiverAnswer | void>;
 
 export interface WebhookReceiver {
-  /** `http://127.0.0.1:<port>/` */
+  /** `http://<host>:<port>/` */
   readonly url: string;
   readonly port: number;
   requests(): readonly ReceivedRequest[];
@@ -49,9 +49,10 @@ export interface WebhookReceiver {
   stop(): Promise<void>;
 }
 
-/** Starts a receiver on a free loopback port that records every request. It answers 200 by default. */
+/** Starts a receiver on a free port of a loopback address that records every request. It answers 200 by default. */
 export async function startReceiver(
   handler: ReceiverHandler = () => 200,
+  host = LOOPBACK,
 ): Promise<WebhookReceiver> {
   const received: ReceivedRequest[] = [];
   let current = handler;
@@ -61,12 +62,12 @@ export async function startReceiver(
       response.destroy(error instanceof Error ? error : new Error(String(error)));
     });
   });
-  server.listen(0, LOOPBACK);
+  server.listen(0, host);
   await once(server, 'listening');
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('No port.');
   return {
-    url: `http://${LOOPBACK}:${address.port}/`,
+    url: `http://${host}:${address.port}/`,
     port: address.port,
     requests: () => received,
     waitForRequests: async (count, timeoutMs) => {

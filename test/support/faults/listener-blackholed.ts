@@ -1,0 +1,39 @@
+import { startTcpProxy } from '../tcp-proxy.js';
+import { type Fault, logged, nothingLost, startFaultWorld } from './fault-world.js';
+
+const TIMES = 3;
+const DELIVERED_WITHIN_MS = 5_000;
+
+/** The LISTEN connection stays open and carries nothing, while its process is idle; nobody is told. */
+export const listenerBlackholed: Fault = {
+  name: 'listener blackholed, heartbeat 2 s',
+  async *run(stops) {
+    const world = await startFaultWorld(stops);
+    const { seed, calls, database } = world;
+    const proxy = await startTcpProxy({ targetPort: Number(new URL(database.url).port) });
+    stops.add(() => proxy.stop());
+    const [hook = 0] = await world.hooks(1);
+    const worker = await world.deliver({
+      GHOST_LISTEN_DATABASE_URL: proxy.urlFor(database.url),
+      GHOST_HEARTBEAT_MS: '2000',
+    });
+    const tookMs: number[] = [];
+    for (let time = 1; time <= TIMES; time += 1) {
+      for (const connection of proxy.connections()) connection.blackHole();
+      const startedAt = performance.now();
+      await seed.webhooks([hook]);
+      await calls.receiver.waitForRequests(time, DELIVERED_WITHIN_MS * 2);
+      tookMs.push(Math.round(performance.now() - startedAt));
+    }
+    await world.settled(DELIVERED_WITHIN_MS);
+    yield nothingLost(this.name, TIMES, await world.tally());
+    yield {
+      what: `${this.name}: commit to receipt, connections found dead`,
+      figure: `${tookMs.join(' ')} ms, ${logged(worker, 'delivery.listener_problem').length}`,
+      bound: `≤ ${DELIVERED_WITHIN_MS} ms, ${TIMES}`,
+      ok:
+        Math.max(...tookMs) <= DELIVERED_WITHIN_MS &&
+        logged(worker, 'delivery.listener_problem').length === TIMES,
+    };
+  },
+};
