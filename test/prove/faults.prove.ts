@@ -1,4 +1,5 @@
 import { backendsTerminated } from '../support/faults/backends-terminated.js';
+import { diskFull } from '../support/faults/disk-full.js';
 import { fewConnections } from '../support/faults/few-connections.js';
 import type { Fault } from '../support/faults/fault-world.js';
 import { frozenWorker } from '../support/faults/frozen-worker.js';
@@ -25,6 +26,7 @@ const FAULTS: readonly Fault[] = [
   killedWorker,
   stoppedWorker,
   slowAnswers,
+  diskFull,
   fewConnections,
 ];
 

@@ -49,14 +49,15 @@ export const frozenWorker: Fault = {
       timeoutMs: SETTLE_WITHIN_MS,
       what: () => `the late results (${attempts().length})`,
     });
+    // An answer that came while it was frozen may be read before the end of the lease is noticed: it is fenced too.
     const fenced = attempts().filter((line) => line['fenced'] === true).length;
     const brokenOff = attempts().filter((line) => line['reason'] === 'lease_lost').length;
     yield nothingLost(this.name, LANES, await world.tally());
     yield {
       what: 'taken over by another; late results fenced, calls broken off',
       figure: `${before.delivered} in ${takenOverMs} ms; ${fenced}, ${brokenOff}`,
-      bound: `${LANES}; ${ANSWERED}, ${LANES - ANSWERED}`,
-      ok: before.delivered === LANES && fenced === ANSWERED && brokenOff === LANES - ANSWERED,
+      bound: `${LANES}; ≥ ${ANSWERED}, the rest`,
+      ok: before.delivered === LANES && fenced >= ANSWERED && fenced + brokenOff === LANES,
     };
     const again = performance.now();
     const seen = calls.receiver.requests().length;

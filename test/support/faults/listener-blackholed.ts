@@ -1,7 +1,12 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
 import { startTcpProxy } from '../tcp-proxy.js';
+import { waitUntil } from '../wait-until.js';
 import { type Fault, logged, nothingLost, startFaultWorld } from './fault-world.js';
 
 const TIMES = 3;
+/** A look of the new connection must be over: it would find the job. */
+const REST_MS = 1_000;
 const DELIVERED_WITHIN_MS = 5_000;
 
 /** The LISTEN connection stays open and carries nothing, while its process is idle; nobody is told. */
@@ -18,7 +23,17 @@ export const listenerBlackholed: Fault = {
       GHOST_HEARTBEAT_MS: '2000',
     });
     const tookMs: number[] = [];
+    // To the server those that went deaf are still there.
+    const listening = async () =>
+      (
+        await seed.pool.query(
+          `SELECT FROM pg_stat_activity
+           WHERE application_name = 'ghost delivery listener' AND state = 'idle' AND query <> ''`,
+        )
+      ).rowCount;
     for (let time = 1; time <= TIMES; time += 1) {
+      await waitUntil(async () => (await listening()) === time, { what: 'it to listen' });
+      await delay(REST_MS);
       for (const connection of proxy.connections()) connection.blackHole();
       const startedAt = performance.now();
       await seed.webhooks([hook]);
