@@ -2,9 +2,11 @@ import { backendsTerminated } from '../support/faults/backends-terminated.js';
 import { diskFull } from '../support/faults/disk-full.js';
 import { fewConnections } from '../support/faults/few-connections.js';
 import type { Fault } from '../support/faults/fault-world.js';
+import { frozenHost } from '../support/faults/frozen-host.js';
 import { frozenWorker } from '../support/faults/frozen-worker.js';
 import { killedWorker } from '../support/faults/killed-worker.js';
 import { listenerBlackholed } from '../support/faults/listener-blackholed.js';
+import { poisonJob } from '../support/faults/poison-job.js';
 import { postgresStopped } from '../support/faults/postgres-stopped.js';
 import { slowAnswers } from '../support/faults/slow-answers.js';
 import { stoppedWorker } from '../support/faults/stopped-worker.js';
@@ -20,7 +22,9 @@ const AT_ONCE = 3;
 const FAULTS: readonly Fault[] = [
   postgresStopped(180_000),
   postgresStopped(5_000),
+  poisonJob,
   frozenWorker,
+  frozenHost,
   listenerBlackholed,
   backendsTerminated,
   killedWorker,

@@ -41,6 +41,35 @@ describe('the database', () => {
     expect(worker.lines.filter(({ event }) => String(event).includes('settle_'))).toEqual([]);
   });
 
+  test('may have no disk space for a while: outcomes are kept, and all goes on by itself', async () => {
+    let letAnswer = (): void => undefined;
+    const mayAnswer = new Promise<void>((resolve) => {
+      letAnswer = resolve;
+    });
+    const target = await receiver(async () => {
+      await mayAnswer;
+      return 200;
+    });
+    const worker = await startWorker(databaseUrl);
+    const hook = await seed.hook(target.url);
+    await seed.webhooks([hook]);
+    await target.waitForRequests(1);
+    await seed.pool.query(`
+      CREATE FUNCTION disk_full() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN RAISE 'could not extend file' USING ERRCODE = 'disk_full'; END $$;
+      CREATE TRIGGER disk_full BEFORE UPDATE ON delivery_job EXECUTE FUNCTION disk_full();
+    `);
+    letAnswer();
+    await seed.webhooks([hook]);
+    await waitUntil(() => worker.lines.some(({ event }) => event === 'database.down'), {
+      what: 'a statement to be refused',
+    });
+    await seed.pool.query('DROP TRIGGER disk_full ON delivery_job');
+    await allDelivered(seed);
+    expect(target.requests()).toHaveLength(2);
+    expect(await seed.jobs()).toMatchObject([{ attempts: 1 }, { attempts: 1 }]);
+  });
+
   test('may lose its answer to a settle: said again, the outcome counts once and is told', async () => {
     const target = await receiver(() => ({ status: 500 }));
     let first = true;
