@@ -16,6 +16,7 @@ import { InHand } from './pump/in-hand.js';
 import { LeaseKeeper } from './pump/lease-keeper.js';
 import { Pump } from './pump/pump.js';
 import { Settler } from './pump/settler.js';
+import { answerWithinMs } from './rules/answer-within.js';
 import { createHookDirectory } from './send/hook-directory.js';
 import { prepareMails, recipientOf } from './send/prepare-mails.js';
 import { prepareWebhooks } from './send/prepare-webhooks.js';
@@ -35,13 +36,6 @@ const NAME = 'ghost delivery';
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 /** Mails at once: a relay shares its own limits with others. */
 const MAIL_CONNECTIONS = 10;
-/**
- * Leases are extended when they have lost a third: a statement without an answer for as long again leaves
- * time for one more. Under load no statement takes seconds, so that is the least.
- */
-const STATEMENTS_A_LEASE = 3;
-const LEAST_ANSWER_MS = 4_000;
-const LONGEST_ANSWER_MS = 40_000;
 
 /** What both kinds of delivery share. */
 interface Core {
@@ -176,10 +170,7 @@ function makeCore(
     connectionString: settings.databaseUrl,
     name: NAME,
     max: settings.poolSize,
-    answerWithinMs: Math.min(
-      LONGEST_ANSWER_MS,
-      Math.max(LEAST_ANSWER_MS, settings.leaseMs / STATEMENTS_A_LEASE),
-    ),
+    answerWithinMs: answerWithinMs(settings.leaseMs),
     onError: (error) => log.warn({ event: 'database.connection_lost', err: error }),
   });
   closers.push(() => pool.end());

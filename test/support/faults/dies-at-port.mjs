@@ -4,10 +4,10 @@
 import { Socket } from 'node:net';
 
 const deadlyPort = Number(process.env.TEST_DEADLY_PORT);
-const { connect } = Socket.prototype;
+const connect = Reflect.get(Socket.prototype, 'connect');
 
 Socket.prototype.connect = function (...args) {
   const [options] = args.flat();
   if (Number(options?.port) === deadlyPort) process.kill(process.pid, 'SIGKILL');
-  return connect.apply(this, args);
+  return Reflect.apply(connect, this, args);
 };
