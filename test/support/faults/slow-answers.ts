@@ -1,12 +1,12 @@
 import { type Fault, nothingLost, startFaultWorld } from './fault-world.js';
 
 const LANES = 50;
-const LEASE_MS = 1_000;
+const LEASE_MS = 2_000;
 const DEADLINE_MS = 10_000;
 const ANSWER_MS = 9_000;
 const SETTLE_WITHIN_MS = 30_000;
 
-/** Each answer takes nine leases; two workers wait for the first lease that ends. */
+/** Each answer takes four and a half leases; two workers wait for the first lease that ends. */
 export const slowAnswers: Fault = {
   name: '50 answers under the deadline, over the lease',
   async *run(stops) {
