@@ -147,12 +147,14 @@ async function start(
 }
 
 /** After a clock gap everything is dialed anew; the listener's connection comes with a scan. */
-function watchClock({ log, renewals }: Core, listener: Listener): ClockWatch {
+function watchClock({ log, renewals, inHand }: Core, listener: Listener): ClockWatch {
   return new ClockWatch({
     now,
     monotonic,
-    onGap: (gapMs) => {
+    onGap: ({ gapMs, uncountedMs }) => {
       log.warn({ event: 'delivery.clock_gap', gapMs }, 'The process did not run for a while');
+      // Leases are counted on the monotonic clock, which stood still while the machine slept.
+      for (const held of inHand.all()) held.leaseEndsAt -= uncountedMs;
       for (const renew of renewals) renew();
       listener.reconnect();
     },

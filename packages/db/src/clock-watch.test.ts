@@ -1,10 +1,10 @@
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
 
 import { waitUntil } from '../../../test/support/wait-until.js';
-import { ClockWatch } from './clock-watch.js';
+import { type ClockGap, ClockWatch } from './clock-watch.js';
 
 let clocks: { wall: number; monotonic: number };
-let gaps: number[];
+let gaps: ClockGap[];
 beforeEach(() => {
   clocks = { wall: 1_000_000, monotonic: 500 };
   gaps = [];
@@ -16,7 +16,7 @@ function watch(tickMs = 60_000): ClockWatch {
     monotonic: () => clocks.monotonic,
     tickMs,
     gapMs: 4_000,
-    onGap: (gapMs) => gaps.push(gapMs),
+    onGap: (gap) => gaps.push(gap),
   });
   watched.start();
   onTestFinished(() => watched.stop());
@@ -42,14 +42,14 @@ test('a process that was stopped has a gap, told once', () => {
   pass(90_000, 90_000);
   watched.look();
   watched.look();
-  expect(gaps).toEqual([30_000]);
+  expect(gaps).toEqual([{ gapMs: 30_000, uncountedMs: 0 }]);
 });
 
 test('a machine that slept has a gap, although its monotonic clock stood still', () => {
   const watched = watch();
   pass(3_600_000, 10);
   watched.look();
-  expect(gaps).toEqual([3_540_000]);
+  expect(gaps).toEqual([{ gapMs: 3_540_000, uncountedMs: 3_599_990 }]);
 });
 
 test('a clock that was set back is no gap', () => {
@@ -63,7 +63,7 @@ test('it looks by itself', async () => {
   watch(5);
   pass(10_000, 10_000);
   await waitUntil(() => gaps.length === 1, { what: 'the gap to be noticed' });
-  expect(gaps).toEqual([9_995]);
+  expect(gaps).toEqual([{ gapMs: 9_995, uncountedMs: 0 }]);
 });
 
 test('stopped, it tells nothing', () => {

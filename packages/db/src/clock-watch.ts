@@ -6,9 +6,15 @@ const TICK_MS = 1_000;
  */
 const GAP_MS = 4_000;
 
+export interface ClockGap {
+  /** Milliseconds in which nothing ran. */
+  gapMs: number;
+  /** Milliseconds that the monotonic clock did not count: what is timed by it ends that much too late. */
+  uncountedMs: number;
+}
+
 export interface ClockWatchOptions {
-  /** Milliseconds that are missing. */
-  onGap: (gapMs: number) => void;
+  onGap: (gap: ClockGap) => void;
   /** Wall clock in milliseconds: goes on while a machine sleeps. */
   now: () => number;
   /** Monotonic clock in milliseconds: goes on while a process is stopped. */
@@ -50,10 +56,11 @@ export class ClockWatch {
   look(): void {
     if (this.#timer === undefined) return;
     const { now, monotonic, onGap } = this.#options;
-    const passedMs = Math.max(now() - this.#wallAt, monotonic() - this.#monotonicAt);
+    const countedMs = monotonic() - this.#monotonicAt;
+    const passedMs = Math.max(countedMs, now() - this.#wallAt);
     this.#mark();
-    const gapMs = passedMs - this.#tickMs;
-    if (gapMs >= this.#gapMs) onGap(Math.round(gapMs));
+    const gapMs = Math.round(passedMs - this.#tickMs);
+    if (gapMs >= this.#gapMs) onGap({ gapMs, uncountedMs: Math.round(passedMs - countedMs) });
   }
 
   #mark(): void {

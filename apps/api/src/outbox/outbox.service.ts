@@ -116,7 +116,7 @@ export class OutboxService implements OnApplicationBootstrap, OnApplicationShutd
     this.clock = new ClockWatch({
       now: () => Date.now(),
       monotonic: () => performance.now(),
-      onGap: (gapMs) => {
+      onGap: ({ gapMs }) => {
         const dropped = dropConnections(pool);
         logger.warn(
           { event: 'outbox.clock_gap', gap_ms: gapMs, dropped },
