@@ -17,6 +17,7 @@ import { LeaseKeeper } from './pump/lease-keeper.js';
 import { Pump } from './pump/pump.js';
 import { Settler } from './pump/settler.js';
 import { answerWithinMs } from './rules/answer-within.js';
+import { createClientLoader } from './send/client-loader.js';
 import { createHookDirectory } from './send/hook-directory.js';
 import { prepareMails, recipientOf } from './send/prepare-mails.js';
 import { prepareWebhooks } from './send/prepare-webhooks.js';
@@ -251,7 +252,7 @@ function makeWebhookPump(core: Core): Pump {
         : {}),
     },
     kept,
-    loadClient: async () => (await import('undici')).Client,
+    loadClient: createClientLoader(),
     deadlineMs: settings.webhookDeadlineMs,
     userAgent: `Ghost-Delivery/${VERSION}`,
     now,

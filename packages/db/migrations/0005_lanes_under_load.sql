@@ -284,7 +284,7 @@ BEGIN
         standing = CASE
           WHEN n.held OR n.resting THEN d.standing
           WHEN n.suspects > 0 THEN 'suspect'
-          WHEN d.standing = 'suspect' OR n.stale THEN 'slow'
+          WHEN (d.standing = 'suspect' AND n.jobs = 0) OR n.stale THEN 'slow'
           ELSE d.standing
         END,
         earned = CASE WHEN n.stale THEN 1 ELSE d.earned END,
@@ -294,7 +294,7 @@ BEGIN
           WHEN n.suspects > 0 AND NOT p_alone THEN v_now
           WHEN n.jobs + n.taken >= n.slots THEN least(n.first_end, v_lease_end)
           -- Others use up what its owner or host may have: a proven lane's turn comes soon, a slow one's can wait.
-          WHEN n.capped THEN clock_timestamp() + CASE WHEN n.standing = 'proven' THEN interval '10 milliseconds' ELSE interval '250 milliseconds' END
+          WHEN n.capped THEN clock_timestamp() + CASE WHEN n.standing = 'proven' THEN interval '25 milliseconds' ELSE interval '250 milliseconds' END
           WHEN n.seen > n.taken AND n.taken = 0 THEN n.next_at
           WHEN n.seen > n.taken THEN clock_timestamp()
           ELSE least(

@@ -1,5 +1,5 @@
-import { digest, type WireBody } from './digest.js';
-import { standardKey } from './secret-key.js';
+import { digestText, type WireBody } from './digest.js';
+import { signingKeys } from './signing-keys.js';
 
 export type WebhookToSign = {
   /** The job's id: the same on every attempt. Without dots: they part what is signed. */
@@ -22,28 +22,32 @@ export type WebhookToSign = {
  */
 export function signWebhook(webhook: WebhookToSign): Record<string, string> {
   const { id, timestamp, body, secrets, github = false } = webhook;
-  const [first] = secrets;
-  if (first === undefined) throw new TypeError('no secret given: a webhook is never sent unsigned');
+  if (secrets.length === 0)
+    throw new TypeError('no secret given: a webhook is never sent unsigned');
   if (!Number.isSafeInteger(timestamp) || timestamp < 0) {
     throw new TypeError(`timestamp ${timestamp} is not whole seconds since 1970`);
   }
   if (!/^[!-~]+$/.test(id) || id.includes('.')) {
     throw new TypeError(`id ${JSON.stringify(id)} has a dot, a blank or no character`);
   }
-  const ghost = secrets.map((secret) => digest(secret, `${timestamp}.`, body).toString('hex'));
-  const standard = secrets.map((secret, index) => {
-    const key = standardKey(secret);
-    if (key === null) {
-      throw new TypeError(`secret ${index + 1} is empty, or no base64 follows its whsec_`);
-    }
-    return digest(key, `${id}.${timestamp}.`, body).toString('base64');
+  const keys = secrets.map((secret, index) => {
+    const found = signingKeys(secret);
+    if (found !== null) return found;
+    throw new TypeError(`secret ${index + 1} is empty, or no base64 follows its whsec_`);
   });
+  const ghost = keys.map((key) => digestText(key.ghost, `${timestamp}.`, body, 'hex'));
+  const standard = keys.map((key) =>
+    digestText(key.standard, `${id}.${timestamp}.`, body, 'base64'),
+  );
   const headers: Record<string, string> = {
     'x-ghost-signature': [`t=${timestamp}`, ...ghost.map((hex) => `v1=${hex}`)].join(','),
     'webhook-id': id,
     'webhook-timestamp': String(timestamp),
     'webhook-signature': standard.map((base64) => `v1,${base64}`).join(' '),
   };
-  if (github) headers['x-hub-signature-256'] = `sha256=${digest(first, '', body).toString('hex')}`;
+  const [first] = keys;
+  if (github && first) {
+    headers['x-hub-signature-256'] = `sha256=${digestText(first.ghost, '', body, 'hex')}`;
+  }
   return headers;
 }

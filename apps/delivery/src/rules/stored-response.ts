@@ -4,6 +4,9 @@ import { parseUrl } from '@ghost/policy';
 /** What is kept of a body; the rest is read up to a bound and dropped. */
 export const KEPT_BODY_BYTES = 16 * 1024;
 
+/** A byte that is no UTF-8 becomes U+FFFD, which takes three. */
+const MOST_BYTES_OF_ONE = 3;
+
 /** Fields whose values are credentials of the receiver, or of the request that it echoes. */
 const REDACTED_FIELDS = new Set([
   'set-cookie',
@@ -47,6 +50,8 @@ export function storedBody(bytes: Uint8Array): string {
   const stream = bytes.length >= KEPT_BODY_BYTES;
   const text = new TextDecoder().decode(bytes.subarray(0, KEPT_BODY_BYTES), { stream });
   const storable = toStorableText(text);
+  // Most answers are short, and making room for the longest each time was most of the garbage.
+  if (bytes.length * MOST_BYTES_OF_ONE <= KEPT_BODY_BYTES) return storable;
   // Each byte of Latin-1 grew to three: cut again, at a character.
   const room = new Uint8Array(KEPT_BODY_BYTES);
   const { read } = new TextEncoder().encodeInto(storable, room);

@@ -1,5 +1,5 @@
 import type { AttemptFacts, AttemptOutcome } from '@ghost/contract';
-import { checkUrl, GENERIC_REFUSAL, type UrlVerdict } from '@ghost/policy';
+import { GENERIC_REFUSAL } from '@ghost/policy';
 import type { Client } from 'undici';
 
 import {
@@ -24,6 +24,7 @@ import {
 import { storedBody, storedHead } from '../rules/stored-response.js';
 import type { Hook } from './hook-directory.js';
 import type { Sent } from './sent.js';
+import { createTargets, type Target, type TargetVerdict } from './targets.js';
 import { storedRequestHead, type WebhookDelivery, webhookHeaders } from './webhook-request.js';
 
 export interface WebhookSenderOptions {
@@ -45,7 +46,6 @@ export type SendWebhook = (
   stop: AbortSignal,
 ) => Promise<Sent>;
 
-type Target = Extract<UrlVerdict, { ok: true }>;
 type Ended =
   | Exchanged
   | Extract<Dialed, { ok: false; kind: 'forbidden' }>
@@ -57,18 +57,18 @@ type Ended =
  * fault is an outcome; only a fault of ours throws.
  */
 export function createWebhookSender(options: WebhookSenderOptions): SendWebhook {
+  const targetOf = createTargets(options.dialer.policy);
   return async (delivery, hook, stop) => {
     const startedAt = performance.now();
     const facts: AttemptFacts = {
       startedAt: new Date(options.now()).toISOString(),
       timings: { total: 0 },
     };
-    const target = checkUrl(hook.url, options.dialer.policy);
+    const target = targetOf(hook.url);
     if (!target.ok) return refusedUrl(target, facts);
     const body = Buffer.from(delivery.job.body, 'utf8');
     const headers = webhookHeaders(delivery, hook, body, options.now(), options.userAgent);
-    const { pathname, search } = new URL(target.url);
-    const request: HttpRequest = { path: pathname + search, headers, body };
+    const request: HttpRequest = { path: target.path, headers, body };
     const progress: AnswerProgress = { phase: 'dns', timings: {}, anyByte: false, body: [] };
     const ended = await withinDeadline(options.deadlineMs, stop, (signal) =>
       deliver(delivery, target, request, progress, options, signal),
@@ -115,7 +115,7 @@ async function deliver(
   options: WebhookSenderOptions,
   signal: AbortSignal,
 ): Promise<Ended> {
-  const { origin } = new URL(target.url);
+  const { origin } = target;
   const key = `${delivery.job.hookId} ${origin}`;
   const kept = options.kept.take(key);
   if (kept) {
@@ -150,7 +150,7 @@ async function send(
   return ended;
 }
 
-function refusedUrl(verdict: Extract<UrlVerdict, { ok: false }>, facts: AttemptFacts): Sent {
+function refusedUrl(verdict: Extract<TargetVerdict, { ok: false }>, facts: AttemptFacts): Sent {
   const reason = verdict.message === GENERIC_REFUSAL ? 'forbidden_address' : 'invalid_url';
   return {
     outcome: { verdict: 'hold', reason, facts: { ...facts, message: verdict.message } },

@@ -1,0 +1,34 @@
+import { type AddressPolicy, checkUrl, type UrlVerdict } from '@ghost/policy';
+
+/** Judged URLs that are kept: a URL is parsed and judged once, not with each of its jobs. */
+const KEPT = 2_000;
+
+export type Target = Extract<UrlVerdict, { ok: true }> & {
+  origin: string;
+  /** Path and query, as the request line has them. */
+  path: string;
+};
+export type TargetVerdict = Target | Extract<UrlVerdict, { ok: false }>;
+
+/** Where a hook's URL leads under one policy. The address behind a name is judged at each dial all the same. */
+export function createTargets(policy: AddressPolicy): (url: string) => TargetVerdict {
+  const judged = new Map<string, TargetVerdict>();
+  return (url) => {
+    const known = judged.get(url);
+    if (known !== undefined) return known;
+    const verdict = judge(url, policy);
+    if (judged.size >= KEPT) {
+      const [oldest] = judged.keys();
+      if (oldest !== undefined) judged.delete(oldest);
+    }
+    judged.set(url, verdict);
+    return verdict;
+  };
+}
+
+function judge(url: string, policy: AddressPolicy): TargetVerdict {
+  const verdict = checkUrl(url, policy);
+  if (!verdict.ok) return verdict;
+  const { origin, pathname, search } = new URL(verdict.url);
+  return { ...verdict, origin, path: pathname + search };
+}
