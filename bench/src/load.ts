@@ -1,0 +1,61 @@
+import { randomUUID } from 'node:crypto';
+
+/** One secret for all: what it costs to sign does not depend on it. */
+export const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
+export const EVENT = 'comment.created';
+/** Loopback is all of 127.0.0.0/8 on Linux; elsewhere only 127.0.0.1 answers. */
+const HOSTS = process.platform === 'linux' ? 20 : 1;
+const BODY_BYTES = 1_024;
+
+/** A webhook to send: what a peer keeps as the payload of its job. */
+export interface BenchJob {
+  /** A uuid: ours for the job, and for all the `webhook-id` by which the receiver knows it. */
+  id: string;
+  /** From 1. */
+  hook: number;
+  url: string;
+  body: string;
+}
+
+/** The hosts that receive, all of this machine. */
+export function loopbackHosts(): string[] {
+  return Array.from({ length: HOSTS }, (_, index) => `127.0.0.${index + 1}`);
+}
+
+/** Where a hook's webhooks go. */
+export function hookUrl(hook: number, port: number): string {
+  const hosts = loopbackHosts();
+  return `http://${hosts[hook % hosts.length]}:${port}/hooks/${hook}`;
+}
+
+/** Jobs for so many hooks in turn, each with a body of its own of about 1 KB. */
+export function makeJobs(count: number, hooks: number, port: number): BenchJob[] {
+  return Array.from({ length: count }, (_, index) => {
+    const hook = (index % hooks) + 1;
+    return { id: uuidv7(), hook, url: hookUrl(hook, port), body: bodyOf(index) };
+  });
+}
+
+/** As many as one puts into one transaction. */
+const BATCH = 1_000;
+
+export function* inBatches(jobs: readonly BenchJob[]): Generator<BenchJob[]> {
+  for (let at = 0; at < jobs.length; at += BATCH) yield jobs.slice(at, at + BATCH);
+}
+
+function bodyOf(index: number): string {
+  const comment = { id: index, author: 'ada', text: '' };
+  const event = { event: EVENT, repository: { owner: 'ghost', name: 'bench' }, comment };
+  const room = BODY_BYTES - JSON.stringify(event).length;
+  comment.text = 'A comment of usual length. '.repeat(room / 27 + 1).slice(0, room);
+  return JSON.stringify(event);
+}
+
+let sequence = 0;
+/** Time-ordered, as the application makes them: the key's index grows at its end. */
+function uuidv7(): string {
+  sequence += 1;
+  const time = Date.now().toString(16).padStart(12, '0');
+  const counter = (sequence % 0x10_00).toString(16).padStart(3, '0');
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${counter}-${randomUUID().slice(19)}`;
+}
