@@ -40,6 +40,8 @@ export default defineConfig({
           name: 'unit',
           include: [
             '{packages,apps}/*/src/**/*.test.ts',
+            // What needs none of the peers.
+            'bench/src/report/*.test.ts',
             'test/*.test.ts',
             'test/support/**/*.test.ts',
           ],

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { uuidv7 } from 'uuidv7';
 
 /** One secret for all: what it costs to sign does not depend on it. */
 export const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
@@ -6,6 +6,7 @@ export const EVENT = 'comment.created';
 /** Loopback is all of 127.0.0.0/8 on Linux; elsewhere only 127.0.0.1 answers. */
 const HOSTS = process.platform === 'linux' ? 20 : 1;
 const BODY_BYTES = 1_024;
+const SENTENCE = 'A comment of usual length. ';
 
 /** A webhook to send: what a peer keeps as the payload of its job. */
 export interface BenchJob {
@@ -47,15 +48,6 @@ function bodyOf(index: number): string {
   const comment = { id: index, author: 'ada', text: '' };
   const event = { event: EVENT, repository: { owner: 'ghost', name: 'bench' }, comment };
   const room = BODY_BYTES - JSON.stringify(event).length;
-  comment.text = 'A comment of usual length. '.repeat(room / 27 + 1).slice(0, room);
+  comment.text = SENTENCE.repeat(Math.ceil(room / SENTENCE.length)).slice(0, room);
   return JSON.stringify(event);
-}
-
-let sequence = 0;
-/** Time-ordered, as the application makes them: the key's index grows at its end. */
-function uuidv7(): string {
-  sequence += 1;
-  const time = Date.now().toString(16).padStart(12, '0');
-  const counter = (sequence % 0x10_00).toString(16).padStart(3, '0');
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${counter}-${randomUUID().slice(19)}`;
 }

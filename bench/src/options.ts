@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 
-import type { ContenderName } from './contenders/contender.js';
+import { type ContenderName, NAMES } from './report/figures.js';
 
 export interface Options {
   profile: boolean;
@@ -16,13 +16,6 @@ export interface Options {
 /** What can be told in less than five minutes on two cores. */
 const QUICK = { rounds: 3, jobs: 40_000, hooks: 1_000, lightSeconds: 8 };
 const FULL = { rounds: 7, jobs: 100_000, hooks: 2_000, lightSeconds: 30 };
-export const NAMES: readonly ContenderName[] = [
-  'ours',
-  'graphile-worker',
-  'pg-boss',
-  'bullmq',
-  'raw',
-];
 
 export class OptionsError extends Error {}
 

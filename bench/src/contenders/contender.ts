@@ -1,5 +1,6 @@
 import type { BenchJob } from '../load.js';
 import type { Running } from '../process/start-process.js';
+import type { ContenderName } from '../report/figures.js';
 
 /** What a contender works in: a server that is there, and a folder of its own for logs. */
 export interface Place {
@@ -10,8 +11,6 @@ export interface Place {
   receiverPort: number;
   hooks: number;
 }
-
-export type ContenderName = 'ours' | 'graphile-worker' | 'pg-boss' | 'bullmq' | 'raw';
 
 export interface Contender {
   readonly name: ContenderName;

@@ -2,8 +2,9 @@ import path from 'node:path';
 
 import { entry } from '../entry.js';
 import { type Running, startProcess } from '../process/start-process.js';
+import type { ContenderName } from '../report/figures.js';
 import { READY } from '../workers/ready.js';
-import type { ContenderName, Place } from './contender.js';
+import type { Place } from './contender.js';
 
 /** Starts `workers/<name>` on the bench's own Node. */
 export function startPeerWorker(

@@ -4,18 +4,12 @@ import { quantile } from '../../../test/support/quantile.js';
 import { nowMs } from '../clock.js';
 import type { BenchJob } from '../load.js';
 import type { Receiver } from '../receiver/receiver.js';
+import type { LightFigures } from '../report/figures.js';
 import { untilReceived } from './until-received.js';
 
-export const LIGHT_JOBS_PER_SECOND = 20;
+const LIGHT_JOBS_PER_SECOND = 20;
 /** The first are not counted: connections open, code is compiled. */
 const WARM_UP_JOBS = 30;
-
-export interface LightFigures {
-  /** From the commit, as the producer knows of it, to the whole request at the receiver. */
-  p50Ms: number;
-  p99Ms: number;
-  samples: number;
-}
 
 /** Adds jobs one by one at uneven times, which no timer of a contender can fall in step with. */
 export async function measureLight(

@@ -2,17 +2,8 @@ import type { BenchJob } from '../load.js';
 import { cpuMs, memoryMb } from '../process/process-cost.js';
 import type { Running } from '../process/start-process.js';
 import type { Receiver } from '../receiver/receiver.js';
+import type { PreloadedFigures } from '../report/figures.js';
 import { untilReceived } from './until-received.js';
-
-export interface PreloadedFigures {
-  jobsPerSecond: number;
-  /** CPU time a job, by process; null: it has no part in it. */
-  cpuMsPerJob: { worker: number; store: number | null; receiver: number };
-  /** The worker's resident memory at its most. */
-  memoryMostMb: number;
-  /** Webhooks that came twice. */
-  repeats: number;
-}
 
 export interface PreloadedRun {
   receiver: Receiver;
@@ -28,18 +19,18 @@ export async function measurePreloaded(
 ): Promise<{ figures: PreloadedFigures; worker: Running }> {
   const { receiver, jobs, storeCpuMs } = run;
   await receiver.reset({ times: false });
-  const before = { store: storeCpuMs?.() ?? 0, receiver: cpuMs(receiver.pid) };
+  const before = { store: storeCpuMs?.() ?? 0, receiver: cpuMs(receiver.pid, true) };
   const worker = await run.startWorker();
   try {
     const started = cpuMs(worker.pid);
     const { count, firstMs, lastMs } = await untilReceived(receiver, jobs.length);
     const perJob = (ms: number) => ms / jobs.length;
-    const figures = {
+    const figures: PreloadedFigures = {
       jobsPerSecond: (jobs.length / (lastMs - firstMs)) * 1000,
       cpuMsPerJob: {
         worker: perJob(cpuMs(worker.pid) - started),
         store: storeCpuMs === null ? null : perJob(storeCpuMs() - before.store),
-        receiver: perJob(cpuMs(receiver.pid) - before.receiver),
+        receiver: perJob(cpuMs(receiver.pid, true) - before.receiver),
       },
       memoryMostMb: memoryMb(worker.pid).most,
       repeats: count - jobs.length,
@@ -47,6 +38,9 @@ export async function measurePreloaded(
     return { figures, worker };
   } catch (error) {
     await worker.stop();
-    throw error;
+    const message = error instanceof Error ? error.message : String(error);
+    throw new Error([message, "The worker's last lines:", ...worker.lastLines()].join('\n'), {
+      cause: error,
+    });
   }
 }

@@ -3,16 +3,9 @@ import { makeJobs } from '../load.js';
 import { runSql } from '../postgres.js';
 import { memoryMb } from '../process/process-cost.js';
 import type { Receiver } from '../receiver/receiver.js';
-import { type LightFigures, lightJobs, measureLight } from './light.js';
-import { measurePreloaded, type PreloadedFigures } from './preloaded.js';
-
-export interface RoundFigures {
-  preloaded: PreloadedFigures;
-  /** Null: no queue, so nothing to wait for. */
-  light: LightFigures | null;
-  /** The worker's resident memory after the light load. */
-  memoryMb: number;
-}
+import type { LightFigures, RoundFigures } from '../report/figures.js';
+import { lightJobs, measureLight } from './light.js';
+import { measurePreloaded } from './preloaded.js';
 
 export interface RoundPlan {
   place: Place;

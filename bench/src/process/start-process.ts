@@ -1,5 +1,4 @@
 import { type ChildProcess, spawn, spawnSync, type StdioOptions } from 'node:child_process';
-import { once } from 'node:events';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
@@ -26,7 +25,15 @@ export interface Running {
   readonly child: ChildProcess;
   /** SIGTERM, and SIGKILL when it takes too long. */
   stop(): Promise<void>;
+  /** Of what it printed until now. */
+  lastLines(): string[];
 }
+
+const alive = new Set<ChildProcess>();
+// Whatever ends the bench, nothing that it started outlives it.
+process.once('exit', () => {
+  for (const child of alive) child.kill('SIGKILL');
+});
 
 /**
  * Starts a process and waits until it works. Where the system can, it dies with this one.
@@ -56,9 +63,13 @@ function launch({ command, env, logFile, channel }: StartOptions): Running {
   const stdio: StdioOptions = channel ? ['ignore', log, log, 'ipc'] : ['ignore', log, log];
   // A group of its own: Ctrl-C reaches us alone, and we stop things in order.
   const child = spawn(program, args, { env: { ...path(), ...env }, stdio, detached: true });
-  child.on('error', () => undefined);
   closeSync(log);
-  const exited = once(child, 'exit');
+  alive.add(child);
+  const exited = new Promise<void>((resolve) => {
+    child.once('exit', () => resolve());
+    // A program that is not there: `pid` stays undefined.
+    child.once('error', () => resolve());
+  }).finally(() => alive.delete(child));
   const stop = async () => {
     if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
     child.kill('SIGTERM');
@@ -66,7 +77,7 @@ function launch({ command, env, logFile, channel }: StartOptions): Running {
     await exited;
     clearTimeout(timer);
   };
-  return { pid: child.pid ?? 0, child, stop };
+  return { pid: child.pid ?? 0, child, stop, lastLines: () => lastLines(logFile) };
 }
 
 function path(): Record<string, string> {
@@ -80,6 +91,10 @@ function withParentWatch(): string[] {
 }
 
 function failure({ name, logFile }: StartOptions, what: string): Error {
-  const lines = readFileSync(logFile, 'utf8').trim().split('\n').slice(-LINES_IN_ERRORS);
-  return new Error([`${name} ${what}. Its last lines:`, ...lines.map((l) => `  ${l}`)].join('\n'));
+  return new Error([`${name} ${what}. Its last lines:`, ...lastLines(logFile)].join('\n'));
+}
+
+function lastLines(logFile: string): string[] {
+  const lines = readFileSync(logFile, 'utf8').trim().split('\n');
+  return lines.slice(-LINES_IN_ERRORS).map((line) => `  ${line}`);
 }

@@ -1,5 +1,5 @@
-import type { ContenderName } from '../contenders/contender.js';
 import { BOUNDS } from './bounds.js';
+import type { ContenderName } from './figures.js';
 import type { Summary } from './summary.js';
 
 export interface Check {

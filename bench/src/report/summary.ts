@@ -1,6 +1,5 @@
 import { median } from '../../../test/support/quantile.js';
-import type { ContenderName } from '../contenders/contender.js';
-import type { RoundFigures } from '../measure/run-round.js';
+import type { ContenderName, RoundFigures } from './figures.js';
 
 /** One contender in one round. */
 export interface RoundResult {

@@ -1,4 +1,4 @@
-import type { ContenderName } from '../contenders/contender.js';
+import type { ContenderName } from './figures.js';
 
 /** As people read them. */
 export const TITLES: Record<ContenderName, string> = {
