@@ -46,7 +46,8 @@ if (!existsSync(path.join(home, 'node_modules'))) {
 run(process.execPath, [path.join(root, 'node_modules/typescript/bin/tsc'), '-p', home], root);
 await bundle();
 // Ctrl-C reaches both of us: the bench stops what it started, and we wait for that.
-for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => child.kill('SIGTERM'));
+process.on('SIGINT', () => undefined);
+process.on('SIGTERM', () => child.kill('SIGTERM'));
 const child = spawn(
   nodeOfTheBench(),
   ['--enable-source-maps', path.join(home, 'dist/main.js'), ...args],

@@ -29,6 +29,7 @@ export const ours: Contender = {
     const databaseUrl = await createDatabaseFrom(place.postgresUrl, TEMPLATE);
     const client = new pg.Client({ connectionString: databaseUrl });
     await client.connect();
+    // Asked for by the queue's maker; enqueue runs on the client.
     const pool = new pg.Pool({ connectionString: databaseUrl, max: 1 });
     const queue = createPostgresQueue({ pool });
     const repositories = await seedHooks(client, place);
