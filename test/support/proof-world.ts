@@ -10,6 +10,7 @@ import { freePort, startApi, testEnvironment } from './ghost-processes.js';
 import type { RunningProcess } from './processes.js';
 import type { Stops } from './stops.js';
 import { openPool } from './test-database.js';
+import { databaseUrl } from './test-server.js';
 
 /** A figure that a proof measured, beside what was promised. */
 export interface ProofRow {
@@ -53,6 +54,20 @@ export async function startProofDatabase(
       postgres = await startPostgres({ ...options, port });
     },
   };
+}
+
+/** Another migrated database, on the server of the first; it goes with it. */
+export async function addProofDatabase(
+  stops: Stops,
+  { url, pool }: Pick<ProofDatabase, 'url' | 'pool'>,
+  name: string,
+): Promise<{ url: string; pool: Pool }> {
+  await pool.query(`CREATE DATABASE ${name}`);
+  const added = databaseUrl(url, name);
+  await migrate(added);
+  const addedPool = openPool(added, 1);
+  stops.add(() => addedPool.end());
+  return { url: added, pool: addedPool };
 }
 
 /** The API as it is run for real; `more` is added to its environment. */
