@@ -135,11 +135,11 @@ async function addContent(pool: Pick<Pool, 'query'>): Promise<string> {
   return String(rows[0]?.id);
 }
 
-/** Each has an owner of its own, as if as many people had made the hooks. */
+/** Each has an owner and a host of its own, as if as many people had made the hooks. */
 async function addLanes(pool: Pool, hookIds: readonly number[]): Promise<void> {
   await pool.query(
     `INSERT INTO delivery_lane (lane, version, kind, owner_id, host)
-     SELECT 'hook:' || id, 1, 'webhook', id, '127.0.0.1' FROM unnest($1::bigint[]) id ORDER BY 1
+     SELECT 'hook:' || id, 1, 'webhook', id, 'host-' || id FROM unnest($1::bigint[]) id ORDER BY 1
      ON CONFLICT (lane, version) DO NOTHING`,
     [hookIds],
   );
