@@ -31,7 +31,7 @@ export function webhookHeaders(
   nowMs: number,
   userAgent: string,
 ): Record<string, string> {
-  return {
+  const headers: Record<string, string> = {
     'content-type': 'application/json; charset=utf-8',
     'user-agent': userAgent,
     accept: '*/*',
@@ -40,16 +40,12 @@ export function webhookHeaders(
     [HEADER.delivery]: delivery.id,
     [HEADER.hookId]: String(delivery.job.hookId),
     [HEADER.attempt]: String(delivery.tries + 1),
-    ...(delivery.redelivery ? { [HEADER.redelivery]: 'true' } : {}),
     [HEADER.traceparent]: traceparent(delivery),
-    ...signWebhook({
-      id: delivery.id,
-      timestamp: Math.floor(nowMs / 1000),
-      body,
-      secrets: hook.secrets,
-      github: hook.githubSignature,
-    }),
   };
+  if (delivery.redelivery) headers[HEADER.redelivery] = 'true';
+  const timestamp = Math.floor(nowMs / 1000);
+  const { secrets, githubSignature: github } = hook;
+  return Object.assign(headers, signWebhook({ id: delivery.id, timestamp, body, secrets, github }));
 }
 
 /** The head as history keeps it: a signature that someone copies from there could be sent again. */

@@ -193,12 +193,11 @@ function answered(progress: AnswerProgress, facts: AttemptFacts, nowMs: number):
   const { status = 0, fields = [] } = progress.head ?? {};
   const retryAfter = fields.find(([name]) => name.toLowerCase() === 'retry-after')?.[1];
   const result = classifyResponse(status, retryAfter, nowMs);
-  const answeredFacts: AttemptFacts = {
-    ...facts,
+  const answeredFacts: AttemptFacts = Object.assign({}, facts, {
     status,
     responseHead: storedHead(fields),
     bodyExcerpt: storedBody(Buffer.concat(progress.body)),
-  };
+  });
   if (result.verdict === 'delivered') return { verdict: 'delivered', facts: answeredFacts };
   const { message, ...rest } = result;
   return { ...rest, facts: { ...answeredFacts, message } };

@@ -21,7 +21,7 @@ export async function settle(
   slots: number,
 ): Promise<Settled[]> {
   if (settlements.length === 0) return [];
-  const given = settlements.map(({ attempt, ...settlement }) => ({
+  const given = settlements.map((settlement) => ({
     id: settlement.id,
     lease_no: settlement.leaseNo,
     lane: settlement.lane,
@@ -34,13 +34,13 @@ export async function settle(
     hold: settlement.outcome === 'held',
     rest_ms: settlement.laneRestMs === undefined ? null : Math.round(settlement.laneRestMs),
     fault: settlement.laneFault,
-    started_at: attempt?.startedAt,
-    message: attempt?.message,
-    code: attempt?.status,
-    timings: attempt?.timings,
-    request_head: attempt?.requestHead,
-    response_head: attempt?.responseHead,
-    body_excerpt: attempt?.bodyExcerpt,
+    started_at: settlement.attempt?.startedAt,
+    message: settlement.attempt?.message,
+    code: settlement.attempt?.status,
+    timings: settlement.attempt?.timings,
+    request_head: settlement.attempt?.requestHead,
+    response_head: settlement.attempt?.responseHead,
+    body_excerpt: settlement.attempt?.bodyExcerpt,
   }));
   const lanes = [
     ...new Map(settlements.map((one) => [`${one.lane} ${one.version}`, one])).values(),
