@@ -1,5 +1,3 @@
-import { rootCertificates } from 'node:tls';
-
 import { JOB_VERSION, type JobKind } from '@ghost/contract';
 import { ClockWatch, createPool, DELIVERY_CHANNEL, dropConnections, Listener } from '@ghost/db';
 import { checkDatabase, checkNewestSecrets, StartError } from '@ghost/operations';
@@ -8,35 +6,23 @@ import { EXIT, readSettings, type Settings, SettingsError } from '@ghost/setting
 import { type Logger, pino } from 'pino';
 
 import { deliver, type DeliveryParts } from './deliver.js';
-import { KeptConnections } from './net/kept-connections.js';
-import { createResolver } from './net/resolver.js';
 import { ClaimGate } from './pump/claim-gate.js';
 import { DatabaseState } from './pump/database-state.js';
+import { IdleMemory } from './pump/idle-memory.js';
 import { InHand } from './pump/in-hand.js';
 import { LeaseKeeper } from './pump/lease-keeper.js';
 import { Pump } from './pump/pump.js';
 import { Settler } from './pump/settler.js';
 import { answerWithinMs } from './rules/answer-within.js';
-import { createClientLoader } from './send/client-loader.js';
-import { createHookDirectory } from './send/hook-directory.js';
-import { prepareMails, recipientOf } from './send/prepare-mails.js';
-import { prepareWebhooks } from './send/prepare-webhooks.js';
-import { createRelayRate } from './send/relay-rate.js';
-import { Relay } from './send/relay.js';
-import { trackProgress } from './send/smtp-session.js';
-import { createSuppressions } from './send/suppressions.js';
-import { createWebhookSender } from './send/webhook.js';
+import type { WebhookDelivery } from './send/webhook-delivery.js';
 import { shutDown } from './shutdown.js';
-import { checkRelay } from './start/check-relay.js';
-import { smtpOptions } from './start/smtp-options.js';
+import { endIfPartIsMissing } from './start/missing-part.js';
 import { createMetrics, type Metrics } from './status/metrics.js';
 import { startStatusServer, type StatusServer } from './status/server.js';
 import { VERSION } from './version.js';
 
 const NAME = 'ghost delivery';
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
-/** Mails at once: a relay shares its own limits with others. */
-const MAIL_CONNECTIONS = 10;
 
 /** What both kinds of delivery share. */
 interface Core {
@@ -49,6 +35,8 @@ interface Core {
   settler: Settler;
   database: DatabaseState;
   metrics: Metrics;
+  /** What loads a part of this program goes through it. */
+  loaded: <T>(work: Promise<T>) => Promise<T>;
   /** Run in order at the end. */
   closers: (() => unknown)[];
   /** Close connections that may be dead after a clock gap; the next use makes new ones. */
@@ -136,7 +124,11 @@ async function start(
   const mailPump = await makeMailPump(core);
   if (mailPump) pumps.push(mailPump);
   const leases = new LeaseKeeper({ ...core, leaseMs: settings.leaseMs, monotonic });
-  closers.unshift(() => leases.stop());
+  const memory = new IdleMemory({ ...core, monotonic });
+  closers.unshift(
+    () => leases.stop(),
+    () => memory.stop(),
+  );
   for (const pump of pumps) pump.start();
   await listener.start();
   clock.start();
@@ -177,18 +169,28 @@ function makeCore(
     onError: (error) => log.warn({ event: 'database.connection_lost', err: error }),
   });
   closers.push(() => pool.end());
+  const loaded = endIfPartIsMissing(log);
   const inHand = new InHand();
-  const metrics = createMetrics(['webhook', 'email'], {
-    sending: (kind) => inHand.sending(kind),
-    inHand: () => inHand.size,
-    databaseUp: () => database.up,
-    listening: () => listener.connected,
-  });
-  const queue = createPostgresQueue({
+  const metrics = createMetrics(() => loaded(loadPrometheus()));
+  const loadPrometheus = async () => {
+    const { createPrometheus } = await import('./status/prometheus.js');
+    return createPrometheus(['webhook', 'email'], {
+      sending: (kind) => inHand.sending(kind),
+      inHand: () => inHand.size,
+      databaseUp: () => database.up,
+      listening: () => listener.connected,
+    });
+  };
+  const postgresQueue = createPostgresQueue({
     pool,
     leaseMs: settings.leaseMs,
     laneSlots: settings.laneConcurrency,
   });
+  // The first claim that brings jobs loads the shapes of jobs.
+  const queue: Queue = {
+    ...postgresQueue,
+    claim: (capacity) => loaded(postgresQueue.claim(capacity)),
+  };
   const settler = new Settler({ queue, database, now, log, onFlush: metrics.settled });
   return {
     settings,
@@ -200,6 +202,7 @@ function makeCore(
     settler,
     database,
     metrics,
+    loaded,
     closers,
     renewals: [() => dropConnections(pool)],
   };
@@ -234,38 +237,28 @@ async function listen(
 }
 
 function makeWebhookPump(core: Core): Pump {
-  const { settings, sql, closers, renewals } = core;
-  const resolver = createResolver(settings.dnsServers ?? []);
-  const kept = new KeptConnections();
-  renewals.push(() => kept.closeAll());
-  closers.unshift(
-    () => kept.closeAll(),
-    () => resolver.close(),
-  );
-  const send = createWebhookSender({
-    dialer: {
-      resolver,
-      policy: settings.addressPolicy,
-      ...(settings.egressProxy ? { proxy: settings.egressProxy } : {}),
-      ...(settings.extraCa.length > 0
-        ? { certificateAuthorities: [...rootCertificates, ...settings.extraCa] }
-        : {}),
-    },
-    kept,
-    loadClient: createClientLoader(),
-    deadlineMs: settings.webhookDeadlineMs,
-    userAgent: `Ghost-Delivery/${VERSION}`,
-    now,
-  });
-  const directory = createHookDirectory(sql, settings.keyRing);
+  const { settings, sql, closers, renewals, loaded } = core;
+  let webhooks: Promise<WebhookDelivery> | undefined;
+  const load = async () => {
+    const { createWebhookDelivery } = await import('./send/webhook-delivery.js');
+    return createWebhookDelivery({
+      settings,
+      sql,
+      loaded,
+      userAgent: `Ghost-Delivery/${VERSION}`,
+      now,
+    });
+  };
+  renewals.push(async () => (await webhooks)?.renew());
+  closers.unshift(async () => (await webhooks)?.close());
   return makePump(core, 'webhook', () => settings.concurrency, {
-    prepare: prepareWebhooks(directory, send),
+    prepare: async (jobs) => (await (webhooks ??= loaded(load()))).prepare(jobs),
   });
 }
 
 async function makeMailPump(core: Core): Promise<Pump | null> {
-  const { settings, sql, queue, log, closers } = core;
-  const { smtp, relayRate } = settings;
+  const { settings, log, closers } = core;
+  const { smtp } = settings;
   if (!smtp) {
     log.warn(
       { event: 'delivery.mails_held' },
@@ -274,37 +267,12 @@ async function makeMailPump(core: Core): Promise<Pump | null> {
     return null;
   }
   const { createTransport } = await import('nodemailer');
-  const transport = createTransport(smtpOptions(settings, smtp, MAIL_CONNECTIONS));
-  trackProgress(transport);
-  closers.unshift(() => transport.close());
-  const relay = new Relay({
-    connections: MAIL_CONNECTIONS,
-    pause: (reason, pauseMs) => queue.pauseRelay(reason, pauseMs),
-    monotonic,
-    onRested: () => pump.wake(),
-  });
-  // Before the first fault: a rest may be over while it is still being stored.
-  const suppressions = createSuppressions(sql);
-  const turn = relayRate ? createRelayRate(relayRate, monotonic) : undefined;
-  const pump = makePump(core, 'email', () => relay.capacity, {
-    prepare: prepareMails({ transport, relay, turn, queue, suppressions, now }),
-    restRelay: (reason) => relay.rest(reason),
-    suppress: (job, { suppression, reason }) =>
-      suppression
-        ? suppressions.note(recipientOf(job), suppression, reason ?? 'refused')
-        : Promise.resolve(),
-  });
-  const check = await checkRelay(() => transport.verify(), smtp);
-  if (check.state === 'refuses') {
-    log.error(
-      { event: 'delivery.relay_refuses', reason: check.reason, code: check.code },
-      'The mail relay answers, and refuses: mails wait and are tried again. Correct GHOST_SMTP_URL, or mend the relay.',
-    );
-    // Kept in this process all the same, and stored at the next fault.
-    await relay
-      .rest(check.reason)
-      .catch((error: unknown) => log.error({ event: 'delivery.rest_relay_failed', err: error }));
-  }
+  const { createMailDelivery } = await import('./send/mail-delivery.js');
+  const onRested = () => pump.wake();
+  const mails = createMailDelivery({ ...core, smtp, createTransport, onRested, now, monotonic });
+  closers.unshift(() => mails.close());
+  const pump = makePump(core, 'email', mails.capacity, mails);
+  await mails.check();
   return pump;
 }
 

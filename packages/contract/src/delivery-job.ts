@@ -1,10 +1,6 @@
 import * as z from 'zod';
 
-export const JOB_KINDS = ['email', 'webhook'] as const;
-export type JobKind = (typeof JOB_KINDS)[number];
-
-/** The version of the job shapes below; a worker claims only versions that it knows. */
-export const JOB_VERSION = 1;
+import { JOB_VERSION } from './job-kind.js';
 
 // What becomes a header must not be able to end it.
 const headerText = z.string().regex(/^[^\r\n\0]*$/u, 'must not contain CR, LF or NUL');

@@ -5,4 +5,5 @@ export * from './events.js';
 export * from './header-names.js';
 export * from './mail-content.js';
 export * from './storable-text.js';
+export * from './job-kind.js';
 export * from './json-schema.js';

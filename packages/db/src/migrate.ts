@@ -7,7 +7,9 @@ import pg from 'pg';
 
 import { CONNECT_TIMEOUT_MS } from './pool.js';
 
-const MIGRATIONS_FOLDER = fileURLToPath(new URL('../migrations', import.meta.url));
+const MIGRATIONS_FOLDER = fileURLToPath(
+  new URL('../../../packages/db/migrations', import.meta.url),
+);
 const OLDEST_SERVER = 150_000;
 // Any number that nothing else uses: concurrent runs wait for each other instead of colliding.
 const MIGRATION_LOCK = 4_731_092_117;

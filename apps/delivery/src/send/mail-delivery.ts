@@ -1,0 +1,75 @@
+import type { Queue, Sql } from '@ghost/queue';
+import type { Settings } from '@ghost/settings';
+import type { createTransport } from 'nodemailer';
+import type { Logger } from 'pino';
+
+import type { DeliveryParts } from '../deliver.js';
+import { checkRelay } from '../start/check-relay.js';
+import { smtpOptions } from '../start/smtp-options.js';
+import { prepareMails, recipientOf } from './prepare-mails.js';
+import { Relay } from './relay.js';
+import { createRelayRate } from './relay-rate.js';
+import { trackProgress } from './smtp-session.js';
+import { createSuppressions } from './suppressions.js';
+
+/** Mails at once: a relay shares its own limits with others. */
+const MAIL_CONNECTIONS = 10;
+
+export interface MailDeliveryOptions {
+  settings: Settings<'delivery'>;
+  smtp: NonNullable<Settings<'delivery'>['smtp']>;
+  sql: Sql;
+  queue: Queue;
+  createTransport: typeof createTransport;
+  /** The relay's rest is over. */
+  onRested: () => void;
+  now: () => number;
+  monotonic: () => number;
+  log: Logger;
+}
+
+export interface MailDelivery extends Pick<DeliveryParts, 'prepare' | 'restRelay' | 'suppress'> {
+  /** How many mails may be in hand now. */
+  capacity: () => number;
+  /** Talks to the relay once; throws a StartError when it is out of reach. */
+  check: () => Promise<void>;
+  close: () => void;
+}
+
+/** All that mails take. A module of its own, which is loaded only where there is a relay. */
+export function createMailDelivery(options: MailDeliveryOptions): MailDelivery {
+  const { settings, smtp, sql, queue, now, monotonic, log, onRested } = options;
+  const transport = options.createTransport(smtpOptions(settings, smtp, MAIL_CONNECTIONS));
+  trackProgress(transport);
+  const relay = new Relay({
+    connections: MAIL_CONNECTIONS,
+    pause: (reason, pauseMs) => queue.pauseRelay(reason, pauseMs),
+    monotonic,
+    onRested,
+  });
+  const suppressions = createSuppressions(sql);
+  const { relayRate } = settings;
+  const turn = relayRate ? createRelayRate(relayRate, monotonic) : undefined;
+  return {
+    prepare: prepareMails({ transport, relay, turn, queue, suppressions, now }),
+    restRelay: (reason) => relay.rest(reason),
+    suppress: (job, { suppression, reason }) =>
+      suppression
+        ? suppressions.note(recipientOf(job), suppression, reason ?? 'refused')
+        : Promise.resolve(),
+    capacity: () => relay.capacity,
+    check: async () => {
+      const check = await checkRelay(() => transport.verify(), smtp);
+      if (check.state === 'works') return;
+      log.error(
+        { event: 'delivery.relay_refuses', reason: check.reason, code: check.code },
+        'The mail relay answers, and refuses: mails wait and are tried again. Correct GHOST_SMTP_URL, or mend the relay.',
+      );
+      // Kept in this process all the same, and stored at the next fault.
+      await relay
+        .rest(check.reason)
+        .catch((error: unknown) => log.error({ event: 'delivery.rest_relay_failed', err: error }));
+    },
+    close: () => transport.close(),
+  };
+}
