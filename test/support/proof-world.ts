@@ -31,14 +31,18 @@ export interface ProofDatabase {
   start(): Promise<void>;
 }
 
-/** @param settings - of the server, by name */
+/**
+ * @param settings - of the server, by name
+ * @param log - gets each line that the server logs
+ */
 export async function startProofDatabase(
   stops: Stops,
   settings: Readonly<Record<string, string>> = {},
+  log: (line: string) => void = () => undefined,
 ): Promise<ProofDatabase> {
   const folder = await mkdtemp(path.join(tmpdir(), 'ghost-prove-'));
   stops.add(() => rm(folder, { recursive: true, force: true }));
-  const options = { dataDir: path.join(folder, 'postgres'), settings };
+  const options = { dataDir: path.join(folder, 'postgres'), settings, log };
   let postgres = await startPostgres(options);
   const port = Number(new URL(postgres.url).port);
   stops.add(() => postgres.stop());

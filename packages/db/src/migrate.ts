@@ -7,6 +7,7 @@ import pg from 'pg';
 
 import { CONNECT_TIMEOUT_MS } from './pool.js';
 
+// From the root, as the bundle of delivery, apps/delivery/dist, lies as deep as this file and elsewhere.
 const MIGRATIONS_FOLDER = fileURLToPath(
   new URL('../../../packages/db/migrations', import.meta.url),
 );
