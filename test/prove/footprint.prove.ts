@@ -36,13 +36,9 @@ const megabytes = (bytes: number) => `${(bytes / MB).toFixed(1)} MB`;
 export function run(): AsyncGenerator<ProofRow> {
   return withStops(async function* (stops) {
     const statements: string[] = [];
-    const database = await startProofDatabase(
-      stops,
-      { log_statement: 'all', log_line_prefix: '%a|' },
-      (line) => {
-        if (line.startsWith('ghost delivery')) statements.push(line);
-      },
-    );
+    const database = await startProofDatabase(stops, { log_line_prefix: '%a|' }, (line) => {
+      if (line.startsWith('ghost delivery')) statements.push(line);
+    });
     yield* smallBeforeTheFirstJob(stops, database.url);
 
     const seed = await createDeliverySeed(database.url);
@@ -53,6 +49,7 @@ export function run(): AsyncGenerator<ProofRow> {
     stops.add(() => delivery.stop());
     const hooks = await makeHooks(stops, seed);
 
+    await logStatements(seed, 'all');
     await deliver(seed, hooks, FIRST_JOBS);
     await delay(AT_REST_MS);
     const [bytes, said] = [proxy.bytes(), statements.length];
@@ -65,6 +62,7 @@ export function run(): AsyncGenerator<ProofRow> {
     };
     const afterFirst = residentBytes(delivery.pid);
 
+    await logStatements(seed, 'none');
     await deliver(seed, hooks, JOBS);
     const atOnce = residentBytes(delivery.pid);
     await delay(A_MINUTE_MS);
@@ -76,6 +74,12 @@ export function run(): AsyncGenerator<ProofRow> {
       ok: afterBurst <= BURST_RATIO * afterFirst,
     };
   });
+}
+
+/** For the server as it runs: the statements of a burst, with all their values, would fill the log. */
+async function logStatements({ pool }: DeliverySeed, which: 'all' | 'none'): Promise<void> {
+  await pool.query(`ALTER SYSTEM SET log_statement = '${which}'`);
+  await pool.query('SELECT pg_reload_conf()');
 }
 
 async function* smallBeforeTheFirstJob(
