@@ -32,6 +32,7 @@ const TYPES = 'types';
 /** Names the files of this build and of the one before. */
 const LIST = 'files.json';
 const ENTRY = 'main.js';
+const LINE_LIMIT = 120;
 
 const files = await bundle();
 mkdirSync(dist, { recursive: true });
@@ -58,7 +59,10 @@ async function bundle() {
     external: ['pg-native'],
     // pg probes whether it runs at Cloudflare's. In Node 20 the probe loads the built-in fetch: 7 MB.
     define: { navigator: 'undefined', Response: 'undefined' },
-    // Not minified: that saves 0.3 MB, and a stack trace can be read without the map.
+    // Names stay and lines are short, so that a stack trace tells something without the map too. The
+    // white space is 0.5 MB of an idle process, on Node 24 2 MB (measured).
+    minifyWhitespace: true,
+    lineLimit: LINE_LIMIT,
     sourcemap: true,
     sourcesContent: false,
     legalComments: 'none',

@@ -108,7 +108,7 @@ async function* smallBeforeTheFirstJob(
   }
 }
 
-/** As in production: without the flag for source maps, which tests set and which costs 4 MB. */
+/** As in production: without the flag for source maps, which tests set and which costs 4.5 MB. */
 function startPlainly(env: Readonly<Record<string, string>>): Promise<RunningProcess> {
   return startProcess({
     name: 'delivery',

@@ -21,7 +21,7 @@ const TELL_NODE_MODULES = `data:text/javascript,${encodeURIComponent(
 )}`;
 
 /** What a process loads until it is stopped: libraries of the bundle, and modules of Node's own. */
-async function loadedBy(databaseUrl: string, work: () => Promise<void>) {
+async function loadedBy(databaseUrl: string, work: (port: number) => Promise<void>) {
   const coverage = await mkdtemp(path.join(tmpdir(), 'ghost-loaded-'));
   onTestFinished(() => rm(coverage, { recursive: true, force: true }));
   const delivery = await startProcess({
@@ -36,14 +36,15 @@ async function loadedBy(databaseUrl: string, work: () => Promise<void>) {
     },
     ready: /"delivery\.started"/u,
   });
-  await work();
+  const started = await delivery.waitForLine(/"delivery\.started"/u);
+  await work((JSON.parse(started) as { port: number }).port);
   expect(await delivery.stop()).toEqual({ code: 0, signal: null });
   const told = delivery.lines().find((line) => line.startsWith('LOADED ')) ?? '';
   const nodeModules = told.match(/(?<=NativeModule )[^,]+/gu) ?? [];
   return { libraries: await librariesIn(coverage), nodeModules };
 }
 
-/** Each file of the bundle says above each module where it comes from. */
+/** The map of each file of the bundle names the modules in it. */
 async function librariesIn(coverage: string): Promise<string[]> {
   const found = new Set<string>();
   for (const name of await readdir(coverage)) {
@@ -52,9 +53,11 @@ async function librariesIn(coverage: string): Promise<string[]> {
     };
     for (const { url } of report.result) {
       if (!url.startsWith('file:')) continue;
-      const text = await readFile(fileURLToPath(url), 'utf8');
-      const origins = /^\s*\/\/ node_modules\/((?:@[^/\n]+\/)?[^/\n]+)\//gmu;
-      for (const [, library] of text.matchAll(origins)) if (library) found.add(library);
+      const map = await readFile(`${fileURLToPath(url)}.map`, 'utf8');
+      for (const source of (JSON.parse(map) as { sources: string[] }).sources) {
+        const library = /node_modules\/((?:@[^/]+\/)?[^/]+)\//u.exec(source)?.[1];
+        if (library) found.add(library);
+      }
     }
   }
   return [...found];
@@ -75,11 +78,12 @@ test('what the first job needs is loaded with it, and not before', async () => {
   expect(idle.nodeModules).toContain('net');
   expect(idle.nodeModules.filter((name) => LATE_NODE_MODULES.includes(name))).toEqual([]);
 
-  const busy = await loadedBy(database.url, async () => {
+  const busy = await loadedBy(database.url, async (port) => {
     await seed.webhooks([await seed.hook(receiver.url)]);
     await waitUntil(async () => (await seed.jobs()).every(({ status }) => status === 'delivered'), {
       what: 'the webhook to be delivered',
     });
+    expect((await fetch(`http://127.0.0.1:${port}/metrics`)).status).toBe(200);
   });
   expect(busy.libraries).toEqual(expect.arrayContaining(['undici', 'zod', 'prom-client']));
   expect(busy.nodeModules).toContain('tls');
