@@ -167,7 +167,7 @@ async function makeHook(
 
 let made = 0;
 /** A uuid of version 7 greater than the one before: what is listed by id comes as it was made. */
-function nextId(): string {
+export function nextId(): string {
   made += 1;
   return `01934f6e-0000-7000-8000-${made.toString(16).padStart(12, '0')}`;
 }

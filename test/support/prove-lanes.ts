@@ -10,7 +10,7 @@ export async function proveLanes(pool: Pool, lanes: readonly string[]): Promise<
      SELECT lane, 1, CASE WHEN lane LIKE 'hook:%' THEN 'webhook' ELSE 'email' END, 'proven', $2, now()
      FROM (SELECT DISTINCT lane FROM unnest($1::text[]) AS lane ORDER BY lane) l
      ON CONFLICT (lane, version) DO UPDATE SET standing = 'proven', earned = $2, last_success_at = now()
-       WHERE delivery_lane.standing = 'slow' AND delivery_lane.failures = 0`,
+       WHERE delivery_lane.standing <> 'suspect' AND delivery_lane.failures = 0`,
     [lanes, EARNED],
   );
 }

@@ -1,8 +1,7 @@
 import { inTransaction, type Pool, type Transaction } from '@ghost/db';
 import { createPostgresQueue, hookLane, mailLane, type NewJob, sqlOf } from '@ghost/queue';
-import { uuidv7 } from 'uuidv7';
 
-import { mailParts } from '../delivery-seed.js';
+import { mailParts, nextId } from '../delivery-seed.js';
 import { LOAD_BODY } from './preload.js';
 
 export interface Reader {
@@ -65,7 +64,7 @@ export async function addReaders(pool: Pool, count: number, domains: number): Pr
 type Content = { kind: 'webhook'; body: string } | { kind: 'email'; parts: unknown };
 
 function common(contentId: string) {
-  const id = uuidv7();
+  const id = nextId();
   return { id, idempotencyKey: `load:${id}`, eventId: null, contentId, repositoryId: null };
 }
 
@@ -77,7 +76,7 @@ async function enqueue(
 ): Promise<string[]> {
   const queue = createPostgresQueue({ pool });
   const sql = sqlOf(tx);
-  const eventId = uuidv7();
+  const eventId = nextId();
   await sql.query(
     `INSERT INTO outbox_event (id, type, version, payload) VALUES ($1, 'comment.created', 1, '{}')`,
     [eventId],

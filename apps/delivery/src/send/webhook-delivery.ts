@@ -11,8 +11,7 @@ import { createHookDirectory } from './hook-directory.js';
 import { prepareWebhooks } from './prepare-webhooks.js';
 import { createWebhookSender, type WebhookSenderOptions } from './webhook.js';
 
-export interface WebhookDeliveryOptions
-  extends Pick<WebhookSenderOptions, 'loadClient' | 'userAgent' | 'now'> {
+export interface WebhookDeliveryOptions extends Pick<WebhookSenderOptions, 'userAgent' | 'now'> {
   settings: Settings<'delivery'>;
   sql: Sql;
   /** What loads a part of the program goes through it. */
