@@ -19,6 +19,8 @@ import {
 import { uuidv7 } from 'uuidv7';
 
 import { proveLanes } from '../../../test/support/prove-lanes.js';
+import { advanceQueue, emptyQueue, jobStates, laneStates } from './postgres-states.js';
+import type { JobState, LaneState } from './queue-states.js';
 
 export interface EngineOptions {
   leaseMs?: number;
@@ -40,6 +42,8 @@ export interface QueueHarness {
   /** A committed event for jobs to belong to. */
   event(): Promise<string>;
   job(id: string): Promise<JobState>;
+  /** Those that are there, by id. */
+  jobs(ids: readonly string[]): Promise<Map<string, JobState>>;
   attempts(
     jobId: string,
   ): Promise<{ outcome: string; number: number | null; reason: string | null }[]>;
@@ -48,31 +52,19 @@ export interface QueueHarness {
   /** Makes a lane one that had a recent success and has earned all of its slots. */
   prove(lane: string): Promise<void>;
   lane(lane: string): Promise<LaneState>;
+  /** Those that are there, by name. */
+  lanes(names: readonly string[]): Promise<Map<string, LaneState>>;
   /** Moves a lane's last success, and the end of its pause, back by so much. */
   age(lane: string, byMs: number): Promise<void>;
   /** What is noted of the relay; null while it works. */
   relay(): Promise<string | null>;
+  /** Lets time go by, by as much as is said; no transaction may be open that holds a lane. */
+  advance(ms: number): Promise<void>;
   /** Ends whatever is pending. */
   clear(): Promise<void>;
+  /** Removes all jobs and lanes. */
+  empty(): Promise<void>;
   close(): Promise<void>;
-}
-
-export interface JobState {
-  status: string;
-  attempts: number;
-  tries: number;
-  abandoned: number;
-  leased: boolean;
-  lastError: string | null;
-}
-
-export interface LaneState {
-  standing: 'proven' | 'slow' | 'suspect';
-  earned: number;
-  failures: number;
-  resting: boolean;
-  ownerId: number | null;
-  host: string | null;
 }
 
 /** What one test of the conformance suite works with. */
@@ -124,14 +116,11 @@ export function postgresHarness(url: string): QueueHarness & { pool: Pool } {
       return id;
     },
     async job(id) {
-      const [row] = await sqlOfPool(pool).query<JobState>(
-        `SELECT status, attempts, tries, abandoned, lease_until > now() IS TRUE AS leased, last_error AS "lastError"
-         FROM delivery_job WHERE id = $1`,
-        [id],
-      );
-      if (!row) throw new Error(`No job ${id}`);
-      return row;
+      const state = (await jobStates(pool, [id])).get(id);
+      if (!state) throw new Error(`No job ${id}`);
+      return state;
     },
+    jobs: (ids) => jobStates(pool, ids),
     attempts: (jobId) =>
       sqlOfPool(pool).query(
         'SELECT outcome, number, reason FROM delivery_attempt WHERE job_id = $1 ORDER BY id',
@@ -145,14 +134,12 @@ export function postgresHarness(url: string): QueueHarness & { pool: Pool } {
     },
     prove: (lane) => proveLanes(pool, [lane]),
     async lane(lane) {
-      const [row] = await sqlOfPool(pool).query<LaneState>(
-        `SELECT standing, earned, failures, coalesce(not_before > now(), false) AS resting, owner_id::integer AS "ownerId", host
-         FROM delivery_lane WHERE lane = $1 AND version = 1`,
-        [lane],
-      );
-      if (!row) throw new Error(`No lane ${lane}`);
-      return row;
+      const state = (await laneStates(pool, [lane])).get(lane);
+      if (!state) throw new Error(`No lane ${lane}`);
+      return state;
     },
+    lanes: (names) => laneStates(pool, names),
+    advance: (ms) => advanceQueue(pool, ms),
     async age(lane, byMs) {
       await pool.query(
         `UPDATE delivery_lane
@@ -173,6 +160,7 @@ export function postgresHarness(url: string): QueueHarness & { pool: Pool } {
         `SELECT delivery_cancel(ARRAY(SELECT id FROM delivery_job WHERE status = 'pending'), 'test_over')`,
       );
     },
+    empty: () => emptyQueue(pool),
     close: () => pool.end(),
   };
 }

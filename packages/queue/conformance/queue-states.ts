@@ -1,0 +1,21 @@
+/** What a test sees of a job. */
+export interface JobState {
+  status: string;
+  attempts: number;
+  tries: number;
+  abandoned: number;
+  leased: boolean;
+  lastError: string | null;
+}
+
+/** What a test sees of a lane. */
+export interface LaneState {
+  limit: number | null;
+  standing: 'proven' | 'slow' | 'suspect';
+  earned: number;
+  failures: number;
+  held: boolean;
+  resting: boolean;
+  ownerId: number | null;
+  host: string | null;
+}
