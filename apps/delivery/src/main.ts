@@ -3,7 +3,7 @@ import { ClockWatch, createPool, DELIVERY_CHANNEL, dropConnections, Listener } f
 import { checkDatabase, checkNewestSecrets, StartError } from '@ghost/operations';
 import { createPostgresQueue, type Queue, type Sql, sqlOfPool } from '@ghost/queue';
 import { EXIT, readSettings, type Settings, SettingsError } from '@ghost/settings';
-import { type Logger, pino } from 'pino';
+import type { Logger } from 'pino';
 
 import { deliver, type DeliveryParts } from './deliver.js';
 import { ClaimGate } from './pump/claim-gate.js';
@@ -17,6 +17,7 @@ import { answerWithinMs } from './rules/answer-within.js';
 import type { WebhookDelivery } from './send/webhook-delivery.js';
 import { shutDown } from './shutdown.js';
 import { endIfPartIsMissing } from './start/missing-part.js';
+import { createLog } from './status/log.js';
 import { createMetrics, type Metrics } from './status/metrics.js';
 import { startStatusServer, type StatusServer } from './status/server.js';
 import { VERSION } from './version.js';
@@ -59,7 +60,7 @@ async function main(): Promise<void> {
     // Kept for ever: a second signal, from a terminal's whole group, must not cut the orderly end.
     for (const signal of SIGNALS) process.on(signal, () => resolve());
   });
-  const log = pino({ level: settings.logLevel });
+  const log = createLog(settings.logLevel);
   for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
     process.on(event, (error: unknown) => {
       log.fatal({ event: 'delivery.crashed', err: error });
