@@ -149,6 +149,11 @@ DECLARE
   -- Of each lane by name: whether it is slow, its owner, its host.
   v_facts jsonb;
   v_found integer;
+  -- Where this connection's looks begin, until when: below are only entries of lanes that moved on, which an old
+  -- snapshot may keep from being removed (60,000 of them: 12,000 buffers a claim).
+  v_hint constant text := 'ghost.due_' || p_kind || '_' || p_version;
+  v_floor timestamptz := '-infinity';
+  v_looked_at timestamptz;
 BEGIN
   IF p_kind = 'email' AND EXISTS (SELECT FROM delivery_relay r WHERE r.paused_until > v_now) THEN
     RETURN;
@@ -159,18 +164,33 @@ BEGIN
   FOR round IN 1..c_rounds LOOP
     -- First statement: lock due lanes. Both conditions, or the partial index is not used.
     -- Proven lanes and slow ones are looked at apart, or a thousand slow ones would stand before a proven one.
-    v_places := ARRAY(
-      SELECT l.ctid FROM delivery_lane l
-      WHERE l.kind = p_kind AND l.version = p_version AND l.standing = CASE WHEN p_alone THEN 'suspect' ELSE 'proven' END
-        AND l.next_at <= v_now AND l.next_at < 'infinity'
-      ORDER BY l.next_at LIMIT p_lanes
-      FOR UPDATE SKIP LOCKED
-    );
+    IF NOT p_alone AND nullif(split_part(current_setting(v_hint, true), ',', 1), '')::timestamptz > v_now THEN
+      v_floor := split_part(current_setting(v_hint), ',', 2)::timestamptz;
+    END IF;
+    LOOP
+      v_looked_at := clock_timestamp();
+      v_places := ARRAY(
+        SELECT l.ctid FROM delivery_lane l
+        WHERE l.kind = p_kind AND l.version = p_version AND l.standing = CASE WHEN p_alone THEN 'suspect' ELSE 'proven' END
+          AND l.next_at >= v_floor AND l.next_at <= v_now AND l.next_at < 'infinity'
+        ORDER BY l.next_at LIMIT p_lanes
+        FOR UPDATE SKIP LOCKED
+      );
+      -- A look that comes short is made again from the beginning: nothing due is passed over while there is room for it.
+      EXIT WHEN v_floor = '-infinity' OR cardinality(v_places) >= p_lanes;
+      v_floor := '-infinity';
+    END LOOP;
+    -- From the beginning once a second, or more seldom where that takes long: a fiftieth of the time at most.
+    IF v_floor = '-infinity' AND NOT p_alone AND cardinality(v_places) >= p_lanes THEN
+      PERFORM set_config(v_hint, concat_ws(',', v_now + greatest(interval '1 second', 50 * (clock_timestamp() - v_looked_at)),
+        (SELECT min(l.next_at) FROM delivery_lane l WHERE l.ctid = ANY (v_places)) - interval '200 milliseconds'), false);
+    END IF;
     IF NOT p_alone AND p_slow_jobs > 0 THEN
       v_places := v_places || ARRAY(
         SELECT l.ctid FROM delivery_lane l
         WHERE l.kind = p_kind AND l.version = p_version AND l.standing = 'slow' AND l.next_at <= v_now AND l.next_at < 'infinity'
-        ORDER BY l.next_at LIMIT p_lanes
+        -- Some more than jobs may be taken of them, as some are held or at rest.
+        ORDER BY l.next_at LIMIT least(p_lanes, 2 * p_slow_jobs + 10)
         FOR UPDATE SKIP LOCKED
       );
     END IF;

@@ -266,7 +266,9 @@ export class Pump {
     const { capacity, inHand, kind } = this.#options;
     const free = () => Math.max(0, capacity() - inHand.sending(kind));
     await this.#pause(null, () => !this.#running || free() > 0);
-    const enough = () => free() >= Math.min(capacity(), MOST_JOBS) / 2;
+    // Half of the hands that slow lanes do not hold: those come back seldom.
+    const slow = [...inHand.beingSent()].filter((job) => job.kind === kind && job.slow).length;
+    const enough = () => free() >= Math.min(capacity() - slow, MOST_JOBS) / 2;
     await this.#pause(GATHER_HANDS_MS, () => !this.#running || enough());
     return this.#running && free() > 0;
   }
