@@ -41,7 +41,7 @@ missed, or something failed.`);
 
 if (!existsSync(path.join(home, 'node_modules'))) {
   console.log('bench: installing the peers into bench/node_modules (npm ci)');
-  run('npm', ['ci', '--no-audit', '--no-fund'], home);
+  run('npm', ['ci', '--loglevel=error'], home);
 }
 run(process.execPath, [path.join(root, 'node_modules/typescript/bin/tsc'), '-p', home], root);
 await bundle();

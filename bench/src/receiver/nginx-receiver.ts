@@ -58,6 +58,7 @@ function configOf(folder: string, port: number, log: string): string {
   const listens = loopbackHosts().map((host) => `    listen ${host}:${port} backlog=1024;`);
   return `daemon off;
 worker_processes 1;
+worker_rlimit_nofile 16384;
 pid ${folder}/nginx.pid;
 events { worker_connections 8192; }
 http {
