@@ -20,7 +20,7 @@ const LOCK = 'node_modules/.ghost-build.lock';
 
 let project: string;
 
-/** A project of its own with the true start script, and a compiler and a playground of ours. */
+/** A project of its own with the true start script, and a compiler, a bundler and a playground of ours. */
 beforeEach(async () => {
   project = await mkdtemp(path.join(tmpdir(), 'ghost-start-'));
   const folders = ['scripts', 'node_modules/typescript/bin', 'apps/playground/dist'];
@@ -31,6 +31,7 @@ beforeEach(async () => {
   await write('package.json', '{"type": "module", "engines": {"node": ">=20.19"}}');
   await write('node_modules/typescript/package.json', '{}');
   await write('node_modules/typescript/bin/tsc', '');
+  await write('scripts/bundle-delivery.mjs', '');
   await write('apps/playground/dist/main.js', PLAYGROUND);
 });
 
@@ -68,6 +69,15 @@ test('stops the playground in good order when it is killed itself', async () => 
   const playground = Number(line.split(' ')[1]);
   await started.kill9();
   await waitUntil(() => !runs(playground), { what: 'the end of the playground' });
+});
+
+test('shows what the bundler says, and starts nothing', async () => {
+  const bundler = `console.error('Could not resolve "gone"'); process.exitCode = 1;`;
+  await write('scripts/bundle-delivery.mjs', bundler);
+  const started = await start();
+  expect((await started.exited).code).toBe(1);
+  expect(started.lines().join('\n')).toContain('Could not resolve "gone"');
+  expect(started.lines().join('\n')).not.toContain('playing');
 });
 
 test('shows what the compiler says, and starts nothing', async () => {
