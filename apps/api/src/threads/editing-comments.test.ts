@@ -1,6 +1,7 @@
 import { createPostgresQueue, type Queue, sqlOfPool } from '@ghost/queue';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
+import { proveLanes } from '../../../../test/support/prove-lanes.js';
 import { nextPage } from '../../../../test/support/next-page.js';
 import { type Person, startTestApi, type TestApi } from '../../../../test/support/test-api.js';
 import { untilBlocked } from '../../../../test/support/until-blocked.js';
@@ -239,6 +240,11 @@ describe('deleting', () => {
     );
     const { id, path } = await comment();
     const mine = new Set((await jobsOf(id)).map((job) => job.id));
+    const { rows } = await api.pool.query<{ lane: string }>('SELECT lane FROM delivery_lane');
+    await proveLanes(
+      api.pool,
+      rows.map(({ lane }) => lane),
+    );
     const { jobs } = await queue.claim({ kind: 'email', version: 1, jobs: 500, lanes: 100 });
     const flying = jobs.filter((job) => mine.has(job.id));
     expect(flying).toHaveLength(2);
