@@ -9,6 +9,7 @@ import {
   type Place,
 } from '../../../../test/support/fanout-world.js';
 import { untilBlocked } from '../../../../test/support/until-blocked.js';
+import { waitUntil } from '../../../../test/support/wait-until.js';
 import type { Account } from '../accounts/current-account.js';
 import type { FanoutConsumer } from '../outbox/fanout-consumer.js';
 import { CommentsService } from './comments.service.js';
@@ -86,6 +87,12 @@ const publishEdit = () =>
     payload: commentPayload(place, place.ownerId, 'Better.'),
   });
 
+/** What waits a moment for another lock on the way there does not count. */
+const untilWaitsFor = (text: string) =>
+  waitUntil(async () => (await untilBlocked(world.pool)).includes(text), {
+    what: `a statement with "${text}" to wait`,
+  });
+
 describe('the text of a comment that is deleted is sent to nobody', () => {
   test.each(['notifier', 'webhooks'] as const)(
     'when a page of the %s that saw it is open: the deletion waits, and cancels',
@@ -109,7 +116,7 @@ describe('the text of a comment that is deleted is sent to nobody', () => {
       const deletion = deleteComment().then(() => {
         deleted = true;
       });
-      expect(await untilBlocked(world.pool)).toContain('for no key update');
+      await untilWaitsFor('for no key update');
       expect(deleted).toBe(false);
       commit.open();
       await deletion;
@@ -130,7 +137,7 @@ describe('the text of a comment that is deleted is sent to nobody', () => {
     });
     await deleting.opened;
     await world.startOutbox();
-    expect(await untilBlocked(world.pool)).toContain('FOR SHARE');
+    await untilWaitsFor('FOR SHARE');
     expect(await jobsOf(created)).toEqual({});
     commit.open();
     await deletion;
