@@ -59,8 +59,10 @@ export function run(): AsyncGenerator<ProofRow> {
     const startedAt = performance.now();
     await preloadJobs(pool, { hookIds: hogIds, jobs: HOG_JOBS });
     progress(`1,000,000 jobs in ${((performance.now() - startedAt) / 1000).toFixed(0)} s`);
-    // What writing a million rows costs is the writer's: their checkpoint and their first vacuum end first.
+    // What writing a million rows costs is the writer's: their checkpoint and
+    // their first vacuum end first, and pages are written in full once after it.
     await untilWritten(pool);
+    await measure(world, lightIds, AFTER_MS);
     await openLanes(pool, hogIds);
     const beside = await measure(world, lightIds, LOADED_MS);
     const { peaks, arrivals } = await receiver.report();

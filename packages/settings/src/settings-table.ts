@@ -189,7 +189,7 @@ export const SETTINGS = {
   GHOST_CONCURRENCY: setting(wholeNumber(1, 10_000), {
     who: 'delivery',
     default: '200',
-    what: 'Webhooks in flight in one process; of them at most a half to hooks without a recent success, a quarter to one owner’s, 50 to one host.',
+    what: 'Webhooks in flight in one process; of them at most a third to hooks without a recent success, a quarter to one owner’s, 50 to one host.',
   }),
   GHOST_LANE_CONCURRENCY: setting(wholeNumber(1, 1_000), {
     who: 'delivery',

@@ -12,10 +12,10 @@ const job = (
   ...more,
 });
 
-test('with empty hands all slots are free, half of them for lanes without a recent success', () => {
+test('with empty hands all slots are free, a third of them for lanes without a recent success', () => {
   expect(roomBeside([], 'webhook', 200)).toEqual({
     jobs: 200,
-    slowJobs: 100,
+    slowJobs: 66,
     shares: { ownerMost: 50, hostMost: 50, owners: {}, hosts: {} },
   });
 });
@@ -29,7 +29,7 @@ test('what is being sent takes its room: of its owner, its host and of slow lane
   ];
   expect(roomBeside(sending, 'webhook', 8)).toEqual({
     jobs: 5,
-    slowJobs: 2,
+    slowJobs: 0,
     shares: {
       ownerMost: 2,
       hostMost: 50,
