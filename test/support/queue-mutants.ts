@@ -17,10 +17,9 @@ const UPSERT = `DO UPDATE
           WHERE excluded.next_at < delivery_lane.next_at OR excluded.mark < delivery_lane.mark
             OR excluded.owner_id <> coalesce(delivery_lane.owner_id, 0) OR excluded.host <> coalesce(delivery_lane.host, '')`;
 
-const LOCK_PROVEN = `'proven' END
-        AND l.next_at <= v_now AND l.next_at < 'infinity'
-      ORDER BY l.next_at LIMIT p_lanes
-      FOR UPDATE SKIP LOCKED`;
+const LOCK_PROVEN = `          AND l.next_at >= v_floor AND l.next_at <= v_now AND l.next_at < 'infinity'
+        ORDER BY l.next_at LIMIT p_lanes
+        FOR UPDATE SKIP LOCKED`;
 
 export const QUEUE_MUTANTS: readonly QueueMutant[] = [
   {
