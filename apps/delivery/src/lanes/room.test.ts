@@ -46,3 +46,9 @@ test('a process with one slot may still send to a slow lane, and nobody has less
     slowJobs: 0,
   });
 });
+
+test('a host whose name objects have by themselves is counted like any other', () => {
+  const sending = ['constructor', '__proto__', '__proto__'].map((host) => job({ host }));
+  const { hosts } = roomBeside(sending, 'webhook', 8).shares;
+  expect(JSON.stringify(hosts)).toBe('{"constructor":1,"__proto__":2}');
+});

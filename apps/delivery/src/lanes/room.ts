@@ -27,21 +27,27 @@ type Sending = Pick<ClaimedJob, 'kind' | 'slow' | 'ownerId' | 'host'>;
  * @param slots - how many jobs of the kind may be sent at once in all
  */
 export function roomBeside(sending: Iterable<Sending>, kind: JobKind, slots: number): Room {
-  const owners: Record<string, number> = {};
-  const hosts: Record<string, number> = {};
+  // Maps: an owner of a hook chooses its host's name, and `constructor` is something to an object already.
+  const owners = new Map<number, number>();
+  const hosts = new Map<string, number>();
   let all = 0;
   let slow = 0;
   for (const job of sending) {
     if (job.kind !== kind) continue;
     all += 1;
     if (job.slow) slow += 1;
-    if (job.ownerId !== null) owners[job.ownerId] = (owners[job.ownerId] ?? 0) + 1;
-    if (job.host !== null) hosts[job.host] = (hosts[job.host] ?? 0) + 1;
+    if (job.ownerId !== null) owners.set(job.ownerId, (owners.get(job.ownerId) ?? 0) + 1);
+    if (job.host !== null) hosts.set(job.host, (hosts.get(job.host) ?? 0) + 1);
   }
   return {
     jobs: Math.max(0, slots - all),
     slowJobs: Math.max(0, shareOf(slots, SLOW_SHARE) - slow),
-    shares: { ownerMost: shareOf(slots, OWNER_SHARE), hostMost: HOST_MOST, owners, hosts },
+    shares: {
+      ownerMost: shareOf(slots, OWNER_SHARE),
+      hostMost: HOST_MOST,
+      owners: Object.fromEntries(owners),
+      hosts: Object.fromEntries(hosts),
+    },
   };
 }
 
