@@ -1,7 +1,6 @@
 import { createPool, DELIVERY_CHANNEL, Listener, type Pool } from '@ghost/db';
 import { createPostgresQueue, type Queue, sqlOfPool } from '@ghost/queue';
 import { type Logger, pino } from 'pino';
-import { Client } from 'undici';
 import { onTestFinished } from 'vitest';
 
 import { deliver, type DeliveryParts } from '../../apps/delivery/src/deliver.js';
@@ -165,7 +164,6 @@ function partsOf(
   const send = createWebhookSender({
     dialer: { resolver, policy: LOOPBACK_ALLOWED },
     kept,
-    loadClient: async () => Client,
     deadlineMs: settings.deadlineMs ?? 10_000,
     userAgent: 'Ghost-Delivery/test',
     now: () => Date.now(),

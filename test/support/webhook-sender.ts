@@ -1,6 +1,5 @@
 import { type AttemptOutcome, JOB_VERSION } from '@ghost/contract';
 import { type AddressPolicy, parseAddressPolicy } from '@ghost/policy';
-import { Client } from 'undici';
 import { onTestFinished } from 'vitest';
 
 import { KeptConnections } from '../../apps/delivery/src/net/kept-connections.js';
@@ -57,7 +56,6 @@ export function webhookSender({
         : { proxy: { host: '127.0.0.1', port: proxyPort, secure: false, user: 'u', pass: 'p' } }),
     },
     kept,
-    loadClient: async () => Client,
     deadlineMs: deadlineMs ?? 5_000,
     userAgent: 'Ghost-Delivery/test',
     now: now ?? (() => Date.now()),

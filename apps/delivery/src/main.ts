@@ -182,8 +182,11 @@ function makeCore(
       listening: () => listener.connected,
     });
   };
+  // An address of its own for LISTEN says that the other one leads to a pooler.
+  const prepared = settings.listenDatabaseUrl === settings.databaseUrl;
   const postgresQueue = createPostgresQueue({
     pool,
+    prepared,
     leaseMs: settings.leaseMs,
     laneSlots: settings.laneConcurrency,
   });
@@ -196,7 +199,7 @@ function makeCore(
   return {
     settings,
     log,
-    sql: sqlOfPool(pool),
+    sql: sqlOfPool(pool, { prepared }),
     queue,
     inHand,
     gate: new ClaimGate(inHand),
@@ -245,7 +248,6 @@ function makeWebhookPump(core: Core): Pump {
     return createWebhookDelivery({
       settings,
       sql,
-      loaded,
       userAgent: `Ghost-Delivery/${VERSION}`,
       now,
     });

@@ -1,7 +1,6 @@
 // Our own client without any database: it signs and sends from a list in memory.
 
 import { readSettings } from '@ghost/settings';
-import { Client } from 'undici';
 
 import { KeptConnections } from '../../../apps/delivery/src/net/kept-connections.js';
 import { createResolver } from '../../../apps/delivery/src/net/resolver.js';
@@ -20,7 +19,6 @@ const never = new AbortController().signal;
 const send = createWebhookSender({
   dialer: { resolver, policy: settings.addressPolicy },
   kept,
-  loadClient: async () => Client,
   deadlineMs: settings.webhookDeadlineMs,
   userAgent: 'Ghost-Delivery/0.1.0',
   now: () => Date.now(),

@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 
-import { Client } from 'undici';
 import { afterEach, expect, test } from 'vitest';
 
 import { type RawServer, startRawServer } from '../../../../test/support/raw-server.js';
 import { waitUntil } from '../../../../test/support/wait-until.js';
-import { KeptConnections, openConnection } from './kept-connections.js';
+import { HttpConnection } from './http-connection.js';
+import { KeptConnections } from './kept-connections.js';
 
 let server: RawServer | undefined;
 afterEach(async () => {
@@ -17,42 +17,77 @@ afterEach(async () => {
 async function connection() {
   server ??= await startRawServer(() => undefined);
   const socket = connect(server.port, '127.0.0.1');
-  socket.on('error', () => undefined);
   await once(socket, 'connect');
-  return openConnection(Client, `http://127.0.0.1:${server.port}`, socket);
+  return new HttpConnection(socket);
+}
+
+/** As a request does that dialed its connection and is over. */
+function put(kept: KeptConnections, key: string, ...connections: HttpConnection[]) {
+  for (const _ of connections) expect(kept.acquire(key)).toBeUndefined();
+  for (const one of connections) kept.release(key, one);
 }
 
 test('hand out each connection once, the one used last first, only under its key', async () => {
   const kept = new KeptConnections();
-  const [first, second] = [await connection(), await connection()];
-  kept.keep('hook 1', first);
-  kept.keep('hook 1', second);
-  expect(kept.take('hook 2')).toBeUndefined();
-  expect(kept.take('hook 1')).toBe(second);
-  expect(kept.take('hook 1')).toBe(first);
-  expect(kept.take('hook 1')).toBeUndefined();
+  const first = await connection();
+  put(kept, 'hook 1', first);
   expect(first.reused).toBe(true);
-  kept.keep('hook 1', first);
-  kept.keep('hook 1', second);
+  expect(kept.acquire('hook 2')).toBeUndefined();
+  expect(kept.acquire('hook 1')).toBe(first);
+  const another = kept.acquire('hook 1');
+  const second = await connection();
+  // The other request of the hook waited for the first one, and got it.
+  kept.release('hook 1', first);
+  expect(await another).toBe(first);
+  kept.release('hook 1', first);
+  void kept.acquire('hook 1');
+  const late = kept.acquire('hook 1');
+  kept.release('hook 1', undefined);
+  expect(await late).toBeUndefined();
+  kept.release('hook 1', second);
+  expect(kept.acquire('hook 1')).toBe(second);
+  kept.release('hook 1', second);
   kept.closeAll();
-  expect([first.socket.destroyed, second.socket.destroyed, kept.size]).toEqual([true, true, 0]);
+  expect([second.socket.destroyed, kept.size]).toEqual([true, 0]);
+});
+
+test('a request waits only a moment for the connection of another one', async () => {
+  const kept = new KeptConnections();
+  void kept.acquire('hook 1');
+  const waited = await Promise.all([kept.acquire('hook 1'), kept.acquire('hook 1')]);
+  expect(waited).toEqual([undefined, undefined]);
+  for (const _ of [1, 2, 3]) kept.release('hook 1', undefined);
+  expect(kept.acquire('hook 1')).toBeUndefined();
 });
 
 test('forget what was closed meanwhile', async () => {
   const kept = new KeptConnections();
   const one = await connection();
-  kept.keep('hook 1', one);
-  one.socket.destroy();
-  expect(kept.take('hook 1')).toBeUndefined();
+  put(kept, 'hook 1', one);
+  expect(kept.size).toBe(1);
+  one.close();
+  expect(kept.acquire('hook 1')).toBeUndefined();
   await waitUntil(() => kept.size === 0, { what: 'the closed one to be forgotten' });
-  kept.keep('hook 1', one);
+  kept.release('hook 1', one);
   expect(kept.size).toBe(0);
+});
+
+test('what comes on an idle connection ends it: it would be taken for the next answer', async () => {
+  const poisoner = await startRawServer((socket) => socket.write('HTTP/1.1 200 OK\r\n'));
+  try {
+    const socket = connect(poisoner.port, '127.0.0.1');
+    const one = new HttpConnection(socket);
+    await once(socket, 'close');
+    expect(one.idle).toBe(false);
+  } finally {
+    await poisoner.stop();
+  }
 });
 
 test('are bounded in all: the oldest makes room', async () => {
   const kept = new KeptConnections(5);
   const all = await Promise.all(Array.from({ length: 7 }, () => connection()));
-  for (const [index, one] of all.entries()) kept.keep(`hook ${index}`, one);
+  for (const [index, one] of all.entries()) put(kept, `hook ${index}`, one);
   expect(kept.size).toBe(5);
   expect(all.map(({ socket }) => socket.destroyed)).toEqual([
     true,

@@ -1,6 +1,4 @@
-import type { Socket } from 'node:net';
-
-import type { Client } from 'undici';
+import type { HttpConnection } from './http-connection.js';
 
 /** Receivers mostly close after 5 s; our own end comes first, so that seldom a closed one is used again. */
 export const KEPT_FOR_MS = 4_000;
@@ -9,109 +7,143 @@ export const KEPT_FOR_MS = 4_000;
  * In turn over more lanes than are kept each is closed just before it is wanted: 10 % of the CPU (measured).
  */
 const KEPT_IN_ALL = 2_000;
-/** Response head: names and values together. */
-const MAX_HEAD_BYTES = 8 * 1024;
+/**
+ * Jobs of one key that come together wait so long for the connection of the first: most receivers have answered by
+ * then. Ten sockets a lane that are seldom used again stood for 20 % of the CPU (measured).
+ */
+const WAIT_MS = 100;
+/** The last of a burst ends at most so much later. */
+const SWEEP_MS = 1_000;
 
-type ClientClass = typeof Client;
-
-/** A connection for one request at a time. */
-export interface Connection {
-  client: Client;
-  socket: Socket;
-  /** It carried a request before: the peer may have closed it meanwhile. */
-  reused: boolean;
+interface Kept {
+  key: string;
+  until: number;
 }
 
-/** Wraps an open socket into an HTTP/1.1 client that can never dial by itself. */
-export function openConnection(
-  clientClass: ClientClass,
-  origin: string,
-  socket: Socket,
-): Connection {
-  let handedOver = false;
-  const client = new clientClass(origin, {
-    connect: (_options, done) => {
-      const used = handedOver;
-      handedOver = true;
-      // Not at once: undici is still busy with the call that asks for the connection.
-      queueMicrotask(() => {
-        if (used) done(new Error('the kept connection was closed'), null);
-        else done(null, socket);
-      });
-    },
-    // The attempt's deadline is a timer of ours: undici's are coarse and cover only some phases.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    keepAliveTimeout: KEPT_FOR_MS,
-    keepAliveMaxTimeout: KEPT_FOR_MS,
-    maxHeaderSize: MAX_HEAD_BYTES,
-    pipelining: 1,
-  });
-  return { client, socket, reused: false };
-}
+type Waiter = (connection: HttpConnection | undefined) => void;
 
-/** Ends a connection and whatever it carries. */
-export function closeConnection(connection: Connection): void {
-  connection.socket.destroy();
-  connection.client.destroy().catch(() => undefined);
+/** Requests of one key that are under way, and those that wait for a connection of theirs. */
+interface Turns {
+  busy: number;
+  waiting: Waiter[];
 }
 
 /** Idle connections, by lane and origin: one destination's sockets are never another's. */
 export class KeptConnections {
   readonly #most: number;
-  readonly #byKey = new Map<string, Connection[]>();
+  readonly #byKey = new Map<string, HttpConnection[]>();
   /** Oldest first. */
-  readonly #keys = new Map<Connection, string>();
+  readonly #kept = new Map<HttpConnection, Kept>();
+  readonly #turns = new Map<string, Turns>();
+  #sweep: NodeJS.Timeout | undefined;
 
   constructor(most = KEPT_IN_ALL) {
     this.#most = most;
   }
 
   get size(): number {
-    return this.#keys.size;
+    return this.#kept.size;
   }
 
-  /** Takes the one that was used last, if any is still open. */
-  take(key: string): Connection | undefined {
+  /**
+   * An open connection of the key, the one used last first; undefined where a new one is to be dialed. Jobs that
+   * come together wait a moment for each other's. Whatever it gives, `release` must follow.
+   */
+  acquire(key: string): HttpConnection | Promise<HttpConnection | undefined> | undefined {
+    const connection = this.#take(key);
+    const turns = this.#turns.get(key);
+    if (turns === undefined) {
+      this.#turns.set(key, { busy: 1, waiting: [] });
+      return connection;
+    }
+    if (connection !== undefined || turns.busy === 0) {
+      turns.busy += 1;
+      return connection;
+    }
+    return new Promise((resolve) => {
+      const give: Waiter = (given) => {
+        clearTimeout(timer);
+        turns.busy += 1;
+        resolve(given);
+      };
+      const timer = setTimeout(() => {
+        turns.waiting = turns.waiting.filter((one) => one !== give);
+        give(undefined);
+      }, WAIT_MS);
+      turns.waiting.push(give);
+    });
+  }
+
+  /** @param connection - where it can carry another request */
+  release(key: string, connection: HttpConnection | undefined): void {
+    const turns = this.#turns.get(key);
+    if (turns !== undefined) turns.busy -= 1;
+    const usable = connection?.idle === true;
+    // Without one to give, only one that waits for nobody is let go on.
+    const next = usable || turns?.busy === 0 ? turns?.waiting.shift() : undefined;
+    if (usable) {
+      connection.reused = true;
+      if (next === undefined) this.#keep(key, connection);
+    }
+    if (next !== undefined) next(usable ? connection : undefined);
+    else if (turns?.busy === 0) this.#turns.delete(key);
+  }
+
+  #take(key: string): HttpConnection | undefined {
     for (;;) {
       const connection = this.#byKey.get(key)?.at(-1);
       if (!connection) return undefined;
-      this.#forget(connection);
-      if (!connection.socket.destroyed) return connection;
+      this.#forget(connection, key);
+      if (connection.idle) return connection;
     }
   }
 
-  keep(key: string, connection: Connection): void {
-    if (connection.socket.destroyed) return;
-    this.#keys.set(connection, key);
+  #keep(key: string, connection: HttpConnection): void {
+    this.#kept.set(connection, { key, until: performance.now() + KEPT_FOR_MS });
     const siblings = this.#byKey.get(key);
     if (siblings) siblings.push(connection);
     else this.#byKey.set(key, [connection]);
-    // Once a socket, however often it is kept.
-    if (!connection.reused) connection.socket.once('close', () => this.#forget(connection));
-    connection.reused = true;
-    if (this.#keys.size <= this.#most) return;
-    const [oldest] = this.#keys.keys();
-    if (oldest) {
-      this.#forget(oldest);
-      closeConnection(oldest);
-    }
+    // One handler a socket, however often it is kept.
+    connection.onClose ??= () => this.#closed(connection);
+    this.#sweep ??= setTimeout(() => this.#closeOld(), SWEEP_MS);
+    if (this.#kept.size <= this.#most) return;
+    const [oldest] = this.#kept.keys();
+    if (oldest) this.#end(oldest);
   }
 
   /** Closes all: nothing kept may outlive a change of policy or the process. */
   closeAll(): void {
-    for (const connection of Array.from(this.#keys.keys())) {
-      this.#forget(connection);
-      closeConnection(connection);
-    }
+    for (const connection of Array.from(this.#kept.keys())) this.#end(connection);
+    clearTimeout(this.#sweep);
+    this.#sweep = undefined;
   }
 
-  #forget(connection: Connection): void {
-    const key = this.#keys.get(connection);
-    if (key === undefined) return;
-    this.#keys.delete(connection);
-    const left = this.#byKey.get(key)?.filter((one) => one !== connection) ?? [];
-    if (left.length > 0) this.#byKey.set(key, left);
-    else this.#byKey.delete(key);
+  #closeOld(): void {
+    this.#sweep = undefined;
+    const now = performance.now();
+    for (const [connection, { until }] of Array.from(this.#kept)) {
+      if (until > now) break;
+      this.#end(connection);
+    }
+    if (this.#kept.size > 0) this.#sweep = setTimeout(() => this.#closeOld(), SWEEP_MS);
+  }
+
+  #end(connection: HttpConnection): void {
+    this.#closed(connection);
+    connection.close();
+  }
+
+  #closed(connection: HttpConnection): void {
+    const kept = this.#kept.get(connection);
+    if (kept !== undefined) this.#forget(connection, kept.key);
+  }
+
+  #forget(connection: HttpConnection, key: string): void {
+    this.#kept.delete(connection);
+    const siblings = this.#byKey.get(key);
+    if (siblings === undefined) return;
+    const at = siblings.indexOf(connection);
+    if (at >= 0) siblings.splice(at, 1);
+    if (siblings.length === 0) this.#byKey.delete(key);
   }
 }

@@ -5,6 +5,8 @@ const KEPT = 2_000;
 
 export type Target = Extract<UrlVerdict, { ok: true }> & {
   origin: string;
+  /** Host and port, as the Host header has them. */
+  authority: string;
   /** Path and query, as the request line has them. */
   path: string;
 };
@@ -29,6 +31,6 @@ export function createTargets(policy: AddressPolicy): (url: string) => TargetVer
 function judge(url: string, policy: AddressPolicy): TargetVerdict {
   const verdict = checkUrl(url, policy);
   if (!verdict.ok) return verdict;
-  const { origin, pathname, search } = new URL(verdict.url);
-  return { ...verdict, origin, path: pathname + search };
+  const { origin, host, pathname, search } = new URL(verdict.url);
+  return { ...verdict, origin, authority: host, path: pathname + search };
 }

@@ -6,7 +6,6 @@ import type { Settings } from '@ghost/settings';
 import type { PrepareBatch } from '../deliver.js';
 import { KeptConnections } from '../net/kept-connections.js';
 import { createResolver } from '../net/resolver.js';
-import { createClientLoader } from './client-loader.js';
 import { createHookDirectory } from './hook-directory.js';
 import { prepareWebhooks } from './prepare-webhooks.js';
 import { createWebhookSender, type WebhookSenderOptions } from './webhook.js';
@@ -14,8 +13,6 @@ import { createWebhookSender, type WebhookSenderOptions } from './webhook.js';
 export interface WebhookDeliveryOptions extends Pick<WebhookSenderOptions, 'userAgent' | 'now'> {
   settings: Settings<'delivery'>;
   sql: Sql;
-  /** What loads a part of the program goes through it. */
-  loaded: <T>(work: Promise<T>) => Promise<T>;
 }
 
 export interface WebhookDelivery {
@@ -28,7 +25,7 @@ export interface WebhookDelivery {
 
 /** All that webhooks take. A module of its own, which is loaded with the first of them. */
 export function createWebhookDelivery(options: WebhookDeliveryOptions): WebhookDelivery {
-  const { settings, sql, loaded, userAgent, now } = options;
+  const { settings, sql, userAgent, now } = options;
   const resolver = createResolver(settings.dnsServers ?? []);
   const kept = new KeptConnections();
   const send = createWebhookSender({
@@ -41,7 +38,6 @@ export function createWebhookDelivery(options: WebhookDeliveryOptions): WebhookD
         : {}),
     },
     kept,
-    loadClient: createClientLoader(loaded),
     deadlineMs: settings.webhookDeadlineMs,
     userAgent,
     now,

@@ -1,20 +1,12 @@
 import type { AttemptFacts, AttemptOutcome } from '@ghost/contract';
 import { GENERIC_REFUSAL } from '@ghost/policy';
-import type { Client } from 'undici';
 
-import {
-  type AnswerProgress,
-  exchange,
-  type Exchanged,
-  type HttpRequest,
-} from '../net/exchange.js';
-import { dial, type Dialed, type Dialer } from '../net/guarded-connection.js';
-import {
-  closeConnection,
-  type Connection,
-  type KeptConnections,
-  openConnection,
-} from '../net/kept-connections.js';
+import { AnswerReader } from '../net/answer-reader.js';
+import { Attempt } from '../net/attempt.js';
+import { dial, type Dialed, type Dialer, type DialProgress } from '../net/guarded-connection.js';
+import { type Exchanged, HttpConnection } from '../net/http-connection.js';
+import type { KeptConnections } from '../net/kept-connections.js';
+import { requestBytes } from '../net/request-bytes.js';
 import { classifyResponse } from '../rules/classify-response.js';
 import {
   deadlineReason,
@@ -30,8 +22,6 @@ import { storedRequestHead, type WebhookDelivery, webhookHeaders } from './webho
 export interface WebhookSenderOptions {
   dialer: Dialer;
   kept: KeptConnections;
-  /** Loaded at the first send: idle processes do without it. */
-  loadClient: () => Promise<typeof Client>;
   /** One attempt, everything included. */
   deadlineMs: number;
   userAgent: string;
@@ -52,6 +42,11 @@ type Ended =
   | { kind: 'deadline' }
   | { kind: 'stopped'; reason: string };
 
+/** What came of an attempt so far: written while it runs, so that its deadline can read it. */
+interface Progress extends DialProgress {
+  answer: AnswerReader;
+}
+
 /**
  * Sends webhooks: one attempt a call, over in `deadlineMs` whatever the network does. A receiver's
  * fault is an outcome; only a fault of ours throws.
@@ -68,10 +63,11 @@ export function createWebhookSender(options: WebhookSenderOptions): SendWebhook 
     if (!target.ok) return refusedUrl(target, facts);
     const body = Buffer.from(delivery.job.body, 'utf8');
     const headers = webhookHeaders(delivery, hook, body, options.now(), options.userAgent);
-    const request: HttpRequest = { path: target.path, headers, body };
-    const progress: AnswerProgress = { phase: 'dns', timings: {}, anyByte: false, body: [] };
-    const ended = await withinDeadline(options.deadlineMs, stop, (signal) =>
-      deliver(delivery, target, request, progress, options, signal),
+    const request = requestBytes({ host: target.authority, path: target.path, headers, body });
+    const progress: Progress = { phase: 'dns', timings: {}, answer: new AnswerReader() };
+    const key = `${delivery.job.hookId} ${target.origin}`;
+    const ended = await withinDeadline(options.deadlineMs, stop, (attempt) =>
+      deliver(attempt, { target, key, request, progress }, options),
     );
     facts.timings = { ...progress.timings, total: Math.round(performance.now() - startedAt) };
     facts.requestHead = storedRequestHead(headers);
@@ -81,72 +77,77 @@ export function createWebhookSender(options: WebhookSenderOptions): SendWebhook 
 
 /**
  * Runs an attempt under one timer of ours over every phase. Its end is told at the deadline, not
- * when the network notices; the signal then destroys whatever is open.
+ * when the network notices; whatever is open then is destroyed.
  */
-async function withinDeadline(
+function withinDeadline(
   deadlineMs: number,
   stop: AbortSignal,
-  work: (signal: AbortSignal) => Promise<Ended>,
+  work: (attempt: Attempt) => Promise<Ended>,
 ): Promise<Ended> {
-  const attempt = new AbortController();
-  let timer: NodeJS.Timeout | undefined;
-  let onStop: (() => void) | undefined;
-  const cutShort = new Promise<Ended>((resolve) => {
-    timer = setTimeout(() => resolve({ kind: 'deadline' }), deadlineMs);
-    onStop = () => resolve({ kind: 'stopped', reason: String(stop.reason) });
-    stop.addEventListener('abort', onStop, { once: true });
-    if (stop.aborted) onStop();
+  return new Promise((resolve) => {
+    const attempt = new Attempt();
+    const end = (tell: () => void) => {
+      if (attempt.over) return;
+      clearTimeout(timer);
+      stop.removeEventListener('abort', onStop);
+      tell();
+      attempt.end();
+    };
+    const onStop = () => end(() => resolve({ kind: 'stopped', reason: String(stop.reason) }));
+    const timer = setTimeout(() => end(() => resolve({ kind: 'deadline' })), deadlineMs);
+    stop.addEventListener('abort', onStop);
+    if (stop.aborted) return onStop();
+    const done = work(attempt);
+    const tell = () => end(() => resolve(done));
+    done.then(tell, tell);
   });
-  try {
-    return await Promise.race([work(attempt.signal), cutShort]);
-  } finally {
-    clearTimeout(timer);
-    if (onStop) stop.removeEventListener('abort', onStop);
-    // With a reason of its own: without one Node makes an exception each time (2 % of the CPU, measured).
-    attempt.abort('over');
-  }
+}
+
+interface Posting {
+  target: Target;
+  /** Of the connections that it may use again. */
+  key: string;
+  request: Buffer;
+  progress: Progress;
 }
 
 async function deliver(
-  delivery: WebhookDelivery,
-  target: Target,
-  request: HttpRequest,
-  progress: AnswerProgress,
-  options: WebhookSenderOptions,
-  signal: AbortSignal,
+  attempt: Attempt,
+  posting: Posting,
+  { kept, dialer }: WebhookSenderOptions,
 ): Promise<Ended> {
-  const { origin } = target;
-  const key = `${delivery.job.hookId} ${origin}`;
-  const kept = options.kept.take(key);
-  if (kept) {
-    const ended = await send(kept, key, request, progress, options, signal);
-    // The peer had closed it and answered nothing: no try was made, so it is made now, once.
-    if (ended.kind !== 'fault' || progress.anyByte || signal.aborted) return ended;
+  const { target, key, progress } = posting;
+  let usable: HttpConnection | undefined;
+  const acquired = kept.acquire(key);
+  const known = acquired instanceof Promise ? await acquired : acquired;
+  try {
+    if (known !== undefined) {
+      usable = known;
+      const ended = await post(known, attempt, posting);
+      // The peer had closed it and answered nothing: no try was made, so it is made now, once.
+      if (ended.kind !== 'fault' || progress.answer.started || attempt.over) return ended;
+    }
+    const dialed = await dial(target, dialer, progress, attempt.signal);
+    if (!dialed.ok) return dialed.kind === 'forbidden' ? dialed : { ...dialed, code: undefined };
+    usable = new HttpConnection(dialed.socket);
+    return await post(usable, attempt, posting);
+  } finally {
+    kept.release(key, usable);
   }
-  const dialed = await dial(target, options.dialer, progress, signal);
-  if (!dialed.ok) {
-    return dialed.kind === 'forbidden' ? dialed : { ...dialed, code: undefined };
-  }
-  const connection = openConnection(await options.loadClient(), origin, dialed.socket);
-  return send(connection, key, request, progress, options, signal);
 }
 
-async function send(
-  connection: Connection,
-  key: string,
-  request: HttpRequest,
-  progress: AnswerProgress,
-  options: WebhookSenderOptions,
-  signal: AbortSignal,
-): Promise<Ended> {
-  const ended = await exchange(connection, request, progress, signal);
-  if (ended.kind === 'answered' && ended.reusable) {
-    // undici closes what must not be used again within this turn of the loop.
-    setImmediate(() => {
-      if (signal.aborted && connection.socket.destroyed) closeConnection(connection);
-      else options.kept.keep(key, connection);
-    });
-  }
+async function post(
+  connection: HttpConnection,
+  attempt: Attempt,
+  { request, progress }: Posting,
+): Promise<Exchanged> {
+  attempt.cutBy(() => connection.close());
+  progress.phase = 'request';
+  const sentAt = performance.now();
+  const ended = await connection.post(request, progress.answer, () => {
+    progress.timings.firstByte = Math.round(performance.now() - sentAt);
+  });
+  attempt.cutBy(undefined);
   return ended;
 }
 
@@ -158,16 +159,11 @@ function refusedUrl(verdict: Extract<TargetVerdict, { ok: false }>, facts: Attem
   };
 }
 
-function outcomeOf(
-  ended: Ended,
-  progress: AnswerProgress,
-  facts: AttemptFacts,
-  nowMs: number,
-): Sent {
+function outcomeOf(ended: Ended, progress: Progress, facts: AttemptFacts, nowMs: number): Sent {
   switch (ended.kind) {
     case 'stopped':
       // A complete head is an answer, whatever its body would have done.
-      return progress.head
+      return progress.answer.head
         ? { outcome: answered(progress, facts, nowMs) }
         : { outcome: { verdict: 'released', reason: ended.reason } };
     case 'forbidden':
@@ -182,25 +178,31 @@ function outcomeOf(
     case 'deadline':
       // A complete head is an answer, whatever its body does.
       return {
-        outcome: progress.head
+        outcome: progress.answer.head
           ? answered(progress, facts, nowMs)
           : failed(deadlineReason(progress.phase), facts),
       };
   }
 }
 
-function answered(progress: AnswerProgress, facts: AttemptFacts, nowMs: number): AttemptOutcome {
-  const { status = 0, fields = [] } = progress.head ?? {};
+function answered(progress: Progress, facts: AttemptFacts, nowMs: number): AttemptOutcome {
+  const { status = 0, fields = [] } = progress.answer.head ?? {};
   const retryAfter = fields.find(([name]) => name.toLowerCase() === 'retry-after')?.[1];
   const result = classifyResponse(status, retryAfter, nowMs);
   const answeredFacts: AttemptFacts = Object.assign({}, facts, {
     status,
     responseHead: storedHead(fields),
-    bodyExcerpt: storedBody(Buffer.concat(progress.body)),
+    bodyExcerpt: storedBody(bodyOf(progress.answer)),
   });
   if (result.verdict === 'delivered') return { verdict: 'delivered', facts: answeredFacts };
   const { message, ...rest } = result;
   return { ...rest, facts: { ...answeredFacts, message } };
+}
+
+/** Mostly one piece, which is not copied again. */
+function bodyOf({ body }: AnswerReader): Uint8Array {
+  const [only] = body;
+  return body.length === 1 && only !== undefined ? only : Buffer.concat(body);
 }
 
 function failed(reason: NetworkFaultReason, facts: AttemptFacts): AttemptOutcome {

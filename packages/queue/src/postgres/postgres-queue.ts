@@ -15,13 +15,13 @@ import { redeliver } from './redeliver.js';
 import { release } from './release.js';
 import { resume } from './resume.js';
 import { settle } from './settle.js';
-import { sqlOfPool } from './sql.js';
+import { type PoolSqlOptions, sqlOfPool } from './sql.js';
 import { storeContent } from './store-content.js';
 
 export const DEFAULT_LEASE_MS = 30_000;
 export const DEFAULT_LANE_SLOTS = 10;
 
-export interface PostgresQueueOptions {
+export interface PostgresQueueOptions extends PoolSqlOptions {
   pool: Pool;
   /** How long a claim holds its jobs unless extended. */
   leaseMs?: number;
@@ -31,7 +31,7 @@ export interface PostgresQueueOptions {
 
 /** The queue on the `delivery_job` table; see docs/decisions for the scheme. */
 export function createPostgresQueue(options: PostgresQueueOptions): Queue {
-  const sql = sqlOfPool(options.pool);
+  const sql = sqlOfPool(options.pool, options);
   const leaseMs = options.leaseMs ?? DEFAULT_LEASE_MS;
   const slots = options.laneSlots ?? DEFAULT_LANE_SLOTS;
   return {

@@ -1,0 +1,203 @@
+import { KEPT_BODY_BYTES } from '../rules/stored-response.js';
+import { parseHead, type ParsedHead, type ResponseHead } from './parse-head.js';
+
+/** Status line and fields of the answer. */
+export const MAX_HEAD_BYTES = 8 * 1024;
+/** Of all heads that announce an answer (1xx) and are not it. */
+const MAX_ANNOUNCED_BYTES = 64 * 1024;
+/** Read so far, framing included, that an ordinary answer ends by itself and its connection can be used again. */
+const MAX_BODY_BYTES = 256 * 1024;
+/** A chunk's size in hex; more than this is no size of a chunk that anyone reads. */
+const MAX_SIZE_DIGITS = 8;
+const CR = 13;
+const LF = 10;
+const START = 'HTTP/1.';
+
+/**
+ * `reading`: more bytes are needed. `answered`: the head is complete, and nothing more of the body is read;
+ * `whole`: it ended where its framing says, and the connection may carry another request.
+ */
+export type AnswerState =
+  | { kind: 'reading' }
+  | { kind: 'answered'; whole: boolean }
+  | { kind: 'bad'; reason: 'bad_response' | 'head_too_large' };
+
+type BodyState = 'data' | 'size' | 'extension' | 'after_data' | 'trailer' | 'until_close';
+
+const READING: AnswerState = { kind: 'reading' };
+const BROKEN_BODY: AnswerState = { kind: 'answered', whole: false };
+
+/**
+ * Reads one answer (RFC 9112) from bytes as they come, each part within its bound: what a receiver answers is
+ * hostile data, and nothing of it but the head and the first 16 KiB of the body is kept. Strict about what
+ * says where an answer ends, lenient about what its fields say: a complete 2xx head is a delivery.
+ */
+export class AnswerReader {
+  /** Bytes came, of whatever kind. */
+  started = false;
+  head: ResponseHead | undefined;
+  /** The first bytes of the body. */
+  readonly body: Uint8Array[] = [];
+  #keptBytes = 0;
+  #headBytes: Buffer | undefined;
+  #announcedBytes = 0;
+  #bodyBytes = 0;
+  #state: BodyState = 'until_close';
+  /** Bytes that are left of the body or of the chunk. */
+  #left = 0;
+  #sizeDigits = '';
+  #trailerLineBytes = 0;
+  #chunked = false;
+  #reusable = false;
+
+  /** Takes the next bytes; to be called no more once it does not answer `reading`. */
+  push(bytes: Buffer): AnswerState {
+    this.started = true;
+    if (this.head !== undefined) return this.#readBody(bytes);
+    let rest = bytes;
+    if (this.#headBytes !== undefined) rest = Buffer.concat([this.#headBytes, bytes]);
+    for (;;) {
+      const end = rest.indexOf('\r\n\r\n', 0, 'latin1');
+      // Of a head that is too large no more is looked at.
+      if (end < 0 || end > MAX_HEAD_BYTES) return this.#unfinishedHead(rest);
+      const parsed = parseHead(rest.toString('latin1', 0, end));
+      if (!parsed.ok) return { kind: 'bad', reason: parsed.reason };
+      rest = rest.subarray(end + 4);
+      if (parsed.head.status >= 200) {
+        this.#headBytes = undefined;
+        return this.#begin(parsed, rest);
+      }
+      // 1xx announces the answer; it is not the answer (RFC 9110 §15.2). Nobody asked to switch or to wait.
+      if (parsed.head.status < 102) return { kind: 'bad', reason: 'bad_response' };
+      this.#announcedBytes += end;
+      if (this.#announcedBytes > MAX_ANNOUNCED_BYTES)
+        return { kind: 'bad', reason: 'head_too_large' };
+    }
+  }
+
+  /** The peer sends nothing more: what that means for the answer, undefined where its head is not complete. */
+  ended(): AnswerState | undefined {
+    return this.head === undefined ? undefined : BROKEN_BODY;
+  }
+
+  #unfinishedHead(bytes: Buffer): AnswerState {
+    if (bytes.length > MAX_HEAD_BYTES) return { kind: 'bad', reason: 'head_too_large' };
+    const text = bytes.toString('latin1');
+    // Told at once, and not at the deadline, when this is no HTTP or its lines end otherwise.
+    const isHttp = text.startsWith(START.slice(0, text.length)) && !/(?:^|[^\r])\n/u.test(text);
+    if (!isHttp) return { kind: 'bad', reason: 'bad_response' };
+    // A copy: the chunk is a view of a larger buffer that would stay alive with it.
+    this.#headBytes = Buffer.from(bytes);
+    return READING;
+  }
+
+  #begin(
+    { head, framing, reusable }: Extract<ParsedHead, { ok: true }>,
+    rest: Buffer,
+  ): AnswerState {
+    this.head = head;
+    this.#reusable = reusable;
+    switch (framing.kind) {
+      case 'none':
+        return this.#whole(rest.length);
+      case 'length':
+        this.#state = 'data';
+        this.#left = framing.bytes;
+        if (framing.bytes === 0) return this.#whole(rest.length);
+        break;
+      case 'chunked':
+        this.#chunked = true;
+        this.#state = 'size';
+        break;
+      case 'until_close':
+        this.#state = 'until_close';
+        break;
+    }
+    return rest.length === 0 ? READING : this.#readBody(rest);
+  }
+
+  #whole(bytesBehind: number): AnswerState {
+    // What comes behind an answer belongs to none: such a connection must not be asked again.
+    return { kind: 'answered', whole: this.#reusable && bytesBehind === 0 };
+  }
+
+  #readBody(bytes: Buffer): AnswerState {
+    let at = 0;
+    while (at < bytes.length) {
+      if (this.#state === 'until_close' || this.#state === 'data') {
+        const room = this.#state === 'data' ? this.#left : bytes.length;
+        const end = Math.min(bytes.length, at + room);
+        this.#keep(bytes.subarray(at, end));
+        this.#left -= end - at;
+        at = end;
+        if (this.#state === 'data' && this.#left === 0) {
+          if (!this.#chunked) return this.#whole(bytes.length - at);
+          this.#state = 'after_data';
+        }
+      } else {
+        const step = this.#readFraming(bytes[at] ?? 0);
+        at += 1;
+        if (step === 'broken') return BROKEN_BODY;
+        if (step === 'over') return this.#whole(bytes.length - at);
+      }
+      // Looked at once a step, so that a chunk of many MB costs no more than its bound.
+      if (this.#bodyBytes + at > MAX_BODY_BYTES) return BROKEN_BODY;
+    }
+    this.#bodyBytes += bytes.length;
+    return READING;
+  }
+
+  /** One byte of what stands between the data of chunks (RFC 9112 §7.1). */
+  #readFraming(byte: number): 'on' | 'over' | 'broken' {
+    switch (this.#state) {
+      case 'size':
+        return this.#readSize(byte);
+      case 'extension':
+        if (byte === LF) return this.#beginChunk();
+        return 'on';
+      case 'after_data':
+        if (byte === CR) return 'on';
+        if (byte !== LF) return 'broken';
+        this.#state = 'size';
+        return 'on';
+      case 'trailer':
+        if (byte === LF) {
+          if (this.#trailerLineBytes === 0) return 'over';
+          this.#trailerLineBytes = 0;
+        } else if (byte !== CR) this.#trailerLineBytes += 1;
+        return 'on';
+      case 'data':
+      case 'until_close':
+        return 'broken';
+    }
+  }
+
+  #readSize(byte: number): 'on' | 'broken' {
+    const digit = String.fromCharCode(byte);
+    if (/[\da-f]/iu.test(digit)) {
+      this.#sizeDigits += digit;
+      return this.#sizeDigits.length > MAX_SIZE_DIGITS ? 'broken' : 'on';
+    }
+    if (this.#sizeDigits === '') return 'broken';
+    if (byte === LF) return 'broken';
+    // A CR, or the start of an extension, of which nothing is wanted.
+    this.#state = 'extension';
+    return 'on';
+  }
+
+  #beginChunk(): 'on' {
+    this.#left = Number.parseInt(this.#sizeDigits, 16);
+    this.#sizeDigits = '';
+    this.#state = this.#left === 0 ? 'trailer' : 'data';
+    return 'on';
+  }
+
+  #keep(bytes: Uint8Array): void {
+    const room = KEPT_BODY_BYTES - this.#keptBytes;
+    if (room <= 0) return;
+    // Copied: the chunk is a view of a larger buffer that would stay alive with it.
+    const kept = new Uint8Array(bytes.subarray(0, room));
+    this.#keptBytes += kept.length;
+    this.body.push(kept);
+  }
+}
