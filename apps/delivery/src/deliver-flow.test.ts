@@ -119,14 +119,15 @@ describe('the flow', () => {
     const target = await receiver(async () => {
       open += 1;
       most = Math.max(most, open);
-      await new Promise((resolve) => setTimeout(resolve, 20));
+      // Longer than jobs wait for each other's connection.
+      await new Promise((resolve) => setTimeout(resolve, 150));
       open -= 1;
       return 200;
     });
     const hook = await seed.hook(target.url);
-    await seed.webhooks(Array.from({ length: 40 }, () => hook));
+    await seed.webhooks(Array.from({ length: 16 }, () => hook));
     await startWorker(databaseUrl, { laneSlots: 4 });
-    await target.waitForRequests(40);
+    await target.waitForRequests(16);
     await allDelivered(seed);
     expect(most).toBe(4);
   });
