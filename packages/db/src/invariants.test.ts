@@ -24,6 +24,9 @@ beforeAll(async () => {
   await pool.query(`INSERT INTO delivery_content (id, kind, body) VALUES ($1, 'webhook', '{}')`, [
     CONTENT,
   ]);
+  await pool.query(`
+    WITH a AS (INSERT INTO account (login, name) VALUES ('ada', 'Ada') RETURNING id)
+    INSERT INTO repository (owner_id, name) SELECT id, 'engine' FROM a`);
 });
 afterAll(async () => {
   await pool.end();
@@ -31,6 +34,8 @@ afterAll(async () => {
 });
 
 const JOB = `INSERT INTO delivery_job (id, idempotency_key, content_id, kind, version, lane, hook_id, own, expires_at, `;
+const hook = (column: string, value: string) =>
+  `INSERT INTO hook (repository_id, url, events, ${column}) SELECT id, 'https://x.example', '{ping}', ${value} FROM repository`;
 const JOB_VALUES = `VALUES (gen_random_uuid(), gen_random_uuid()::text, '${CONTENT}', `;
 
 // Each row: what must not be stored, and the constraint that says so by name.
@@ -86,6 +91,28 @@ describe('the database refuses', () => {
       'a suppressed address in capitals',
       'mail_suppression_lower_case',
       `INSERT INTO mail_suppression (address, reason) VALUES ('A@x.example', 'unknown_user')`,
+    ],
+    [
+      'names of headers without their values',
+      'hook_headers_sealed',
+      hook('header_names', `'{authorization}'`),
+    ],
+    ['values of headers without a name', 'hook_headers_sealed', hook('headers_ciphertext', `'v1'`)],
+    [
+      'a secret that was changed, and no end of the one before',
+      'hook_old_secret_ends_after_change',
+      hook('secret_changed_at', 'now()'),
+    ],
+    [
+      'an old secret that ended before it was replaced',
+      'hook_old_secret_ends_after_change',
+      hook('secret_changed_at, old_secret_until', `now(), now() - interval '1 second'`),
+    ],
+    [
+      'a secret that ends before it begins',
+      'hook_secret_ends_after_start',
+      `WITH h AS (${hook('active', 'true')} RETURNING id)
+       INSERT INTO hook_secret (hook_id, ciphertext, expires_at) SELECT id, 'v1', now() - interval '1 second' FROM h`,
     ],
   ])('%s (%s)', async (_what, constraint, statement) => {
     await expect(pool.query(statement)).rejects.toMatchObject({ constraint });

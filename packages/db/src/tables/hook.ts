@@ -16,11 +16,29 @@ export const hook = pgTable(
     active: boolean('active').notNull().default(true),
     /** Also send GitHub's `x-hub-signature-256`. */
     githubSignature: boolean('github_signature').notNull().default(false),
+    /** Certificates of its endpoint are not verified. */
+    insecureSsl: boolean('insecure_ssl').notNull().default(false),
+    /** Names of its custom headers, as given: what may be shown of them. */
+    headerNames: text('header_names').array().notNull().default(sql`'{}'`),
+    /** Names and values, sealed (see `sealHookHeaders` of `@ghost/vault`); null when it has none. */
+    headersCiphertext: text('headers_ciphertext'),
+    /** When its secret was replaced; null while it has its first. */
+    secretChangedAt: timestamp('secret_changed_at', { withTimezone: true }),
+    /** Until then the one before signed, or signs, too: `secret_changed_at` when it ended at once. */
+    oldSecretUntil: timestamp('old_secret_until', { withTimezone: true }),
     createdAt: timestamp('created_at', { withTimezone: true }).notNull().defaultNow(),
     updatedAt: timestamp('updated_at', { withTimezone: true }).notNull().defaultNow(),
   },
   (table) => [
     index('hook_repository').on(table.repositoryId, table.id),
     check('hook_events_some', sql`cardinality(${table.events}) > 0`),
+    check(
+      'hook_headers_sealed',
+      sql`(${table.headersCiphertext} is null) = (cardinality(${table.headerNames}) = 0)`,
+    ),
+    check(
+      'hook_old_secret_ends_after_change',
+      sql`(${table.secretChangedAt} is null) = (${table.oldSecretUntil} is null) and (${table.oldSecretUntil} is null or ${table.oldSecretUntil} >= ${table.secretChangedAt})`,
+    ),
   ],
 );
