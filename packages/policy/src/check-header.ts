@@ -85,6 +85,8 @@ const RESERVED_NAMES: ReadonlySet<string> = new Set([
   'x-google-metadata-request',
   'x-vault-request',
   'x-identity-header',
+  // `__proto__`: no name for a header, and on an object no property like another
+  '--proto--',
 ]);
 
 const RESERVED_PREFIXES = [

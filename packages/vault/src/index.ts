@@ -6,6 +6,7 @@ export {
   reencrypt,
   type SecretContext,
 } from './envelope.js';
+export { openHookHeaders, type SealedHeader, sealHookHeaders } from './hook-headers.js';
 export { hookSecretContext } from './hook-secret-context.js';
 export { generateKeyEntry, type KeyRing, type ParsedKeyRing, parseKeyRing } from './key-ring.js';
 export { VaultError, type VaultErrorCode } from './vault-error.js';
