@@ -91,6 +91,38 @@ export const SHAPE_DIFFERENCES: readonly ShapeDifference[] = [
     why: 'The same object.',
   },
   {
+    route: '*',
+    what: 'extra config.headers',
+    ghost: 'The `config` of a hook holds `headers`: its custom headers, each value as its mask.',
+    why: 'GitHub sends none; receivers behind a gateway need a key of their own.',
+  },
+  {
+    route: '*',
+    what: 'extra headers',
+    ghost: 'So does the config that is asked for alone.',
+    why: 'The same object.',
+  },
+  {
+    route: '*',
+    what: 'extra config.standard_secret',
+    ghost:
+      'The answer that sets a secret without `whsec_` holds `config.standard_secret`: the same secret in that form.',
+    why: 'Standard Webhooks libraries take no other, and it is what was just sent.',
+  },
+  {
+    route: '*',
+    what: 'extra held',
+    ghost: 'A hook has `held`: why nothing is sent to it until somebody resumes it, or `null`.',
+    why: 'GitHub never stops sending; what is held is kept, and its people must see it.',
+  },
+  {
+    route: '*',
+    what: 'extra secret_rotation',
+    ghost:
+      'A hook has `secret_rotation`: until when the secret before signs too, with a hint when the receiver seems to have it still, or `null`.',
+    why: 'GitHub replaces a secret at once.',
+  },
+  {
     route: 'GET /user/repos',
     what: 'extra network_count',
     ghost: 'A repository has `network_count` in lists too.',
@@ -132,9 +164,9 @@ export const BEHAVIOUR_DIFFERENCES = {
     why: 'Saving a form must not break what it does not show.',
   },
   'one form of hook': {
-    ghost: '`content_type` is `json` and `insecure_ssl` is `"0"`; others are a 422.',
-    github: '`form` by default, and certificates need not be verified.',
-    why: 'One body that every scheme signs; a certificate that nobody checks protects nothing.',
+    ghost: '`content_type` is `json`; others are a 422.',
+    github: '`form` by default.',
+    why: 'One body that every scheme signs.',
   },
   'tests are pings': {
     ghost: '`POST …/tests` sends a ping.',

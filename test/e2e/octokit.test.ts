@@ -248,10 +248,8 @@ const BEHAVIOURS: Record<BehaviourName, () => Promise<void>> = {
     expect(await status(ada.repos.updateWebhook({ ...hook, config: masked }))).toBe(422);
   },
   'one form of hook': async () => {
-    for (const option of [{ content_type: 'form' }, { insecure_ssl: '1' }]) {
-      const made = ada.repos.createWebhook({ ...ENGINE, config: { url: HOOK_URL, ...option } });
-      expect(await status(made)).toBe(422);
-    }
+    const config = { url: HOOK_URL, content_type: 'form' };
+    expect(await status(ada.repos.createWebhook({ ...ENGINE, config }))).toBe(422);
   },
   'tests are pings': async () => {
     const { data } = await ada.repos.createWebhook({ ...ENGINE, config: { url: HOOK_URL } });

@@ -139,6 +139,9 @@ export const RULES: Readonly<Record<string, readonly Rule[]>> = {
   'edit-hook-config': [within(['hooks', 'admin', 200], { body: HOOK.config })],
   'ping-hook': [within(['hooks', 'admin', 204])],
   'test-hook': [within(['hooks', 'admin', 204])],
+  'rotate-hook-secret': [within(['hooks', 'admin', 200], { body: { overlap_hours: 1 } })],
+  'pause-hook': [within(['hooks', 'admin', 200])],
+  'resume-hook': [within(['hooks', 'admin', 200])],
 
   'create-repository': [
     own(['repo', 201], ({ world }) => ({ body: { name: world.fresh('made') } })),

@@ -21,6 +21,20 @@ export {
 export * from './audit.js';
 export * from './database-trouble.js';
 export * from './explain-event.js';
+export * from './hooks/change-hook.js';
+export { HookError, type HookFault, type HookProblem } from './hooks/hook-error.js';
+export * from './hooks/hook-hold.js';
+export {
+  DEFAULT_OVERLAP_HOURS,
+  MAX_OVERLAP_HOURS,
+  type Rotated,
+  type Rotation,
+  type SetSecret,
+} from './hooks/hook-secrets.js';
+export * from './hooks/hooks.js';
+export * from './hooks/judge-hook.js';
+export { oldSecretHint, type SecretHistory } from './hooks/old-secret-hint.js';
+export { setUpHook } from './hooks/set-up-hook.js';
 export { inert, inertLine } from './inert.js';
 export * from './jobs.js';
 export * from './key-check.js';

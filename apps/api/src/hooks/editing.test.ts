@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 
+import { standardForm } from '@ghost/signing';
 import { decrypt, hookSecretContext, parseKeyRing } from '@ghost/vault';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 
@@ -34,7 +35,10 @@ beforeEach(async () => {
     config: { url: URL_OF_HOOK, secret: SECRET, github_signature: true },
   });
   expect(made.status).toBe(201);
-  hook = made.body;
+  // Shown by the answer that set it alone.
+  const { standard_secret: standard, ...config } = made.body.config;
+  expect(standard).toBe(standardForm(SECRET));
+  hook = { ...made.body, config };
   return async () => {
     await ada.ask('DELETE', `${HOOKS}/${hook.id}`);
   };
@@ -120,13 +124,18 @@ describe('editing a hook', () => {
       insecure_ssl: '0',
       secret: MASK,
       github_signature: false,
+      headers: {},
     });
     expect(await secrets()).toEqual([SECRET]);
   });
 
   test('a secret that is given replaces the one before, and is shown to nobody', async () => {
     const { body } = await edit({ config: { url: URL_OF_HOOK, secret: 'another secret' } });
-    expect(body.config.secret).toBe(MASK);
+    expect(body.config).toMatchObject({
+      secret: MASK,
+      standard_secret: standardForm('another secret'),
+    });
+    expect((await shown()).body.config).not.toHaveProperty('standard_secret');
     expect(await secrets()).toEqual(['another secret']);
   });
 
@@ -147,10 +156,21 @@ describe('editing a hook', () => {
     expect(await stored()).toEqual(before);
   });
 
+  test("verification of certificates is switched as GitHub's API does", async () => {
+    expect((await editConfig({ insecure_ssl: '1' })).body.insecure_ssl).toBe('1');
+    expect(await stored()).toMatchObject({ insecure_ssl: true });
+    expect((await editConfig({ github_signature: false })).body.insecure_ssl).toBe('1');
+    expect((await editConfig({ insecure_ssl: 0 })).body.insecure_ssl).toBe('0');
+    await editConfig({ insecure_ssl: 1 });
+    // A config that is given to the hook replaces all of it.
+    const { body } = await edit({ config: { url: URL_OF_HOOK } });
+    expect(body.config.insecure_ssl).toBe('0');
+  });
+
   test('setting the same secret again is a change', async () => {
     const before = await stored();
     const { body } = await editConfig({ secret: SECRET });
-    expect(body).toEqual(hook.config);
+    expect(body).toEqual({ ...hook.config, standard_secret: standardForm(SECRET) });
     expect(await stored()).not.toEqual(before);
     const { updated_at } = (await shown()).body;
     expect(Date.parse(updated_at)).toBeGreaterThan(Date.parse(hook.updated_at));
@@ -192,6 +212,12 @@ describe('editing a hook', () => {
     ['an unknown event', { add_events: ['push'] }, 'add_events.0', 'invalid'],
     ['too many', { remove_events: Array(101).fill('x') }, 'remove_events', 'invalid'],
     ['no event that is left', { remove_events: ['thread.opened'] }, 'remove_events', 'no_events'],
+    [
+      'a certificate that is half verified',
+      { config: { url: URL_OF_HOOK, insecure_ssl: '2' } },
+      'config.insecure_ssl',
+      'invalid',
+    ],
     ['a field of the wrong type', { active: 'yes' }, 'active', 'invalid'],
     ['an unknown field', { colour: 'red' }, 'colour', 'unknown_field'],
   ])('%s is a 422 that names the field, and nothing is saved', async (_name, body, field, code) => {

@@ -1,4 +1,5 @@
 import { HOOK_EVENT_TYPES } from '@ghost/contract';
+import { DEFAULT_OVERLAP_HOURS, MAX_OVERLAP_HOURS } from '@ghost/operations';
 import * as z from 'zod';
 
 import { pageOf } from '../http/page.js';
@@ -8,6 +9,8 @@ import { pathNumber, repositoryPath } from '../repositories/repository-path.js';
 export const ALL_EVENTS = '*';
 
 const MAX_EVENT_NAMES = 100;
+/** More than a hook may have: some are removed by the edit that adds others. */
+const MAX_HEADER_CHANGES = 40;
 
 // Options of GitHub's form that have no meaning here; a client that sends them is not in the wrong.
 const ignored = z.unknown().optional();
@@ -29,16 +32,30 @@ const someEventNames = z
 
 const webName = z.literal('web', { error: 'The name of every hook is "web".' }).optional();
 
-// `url` and `secret` are judged by the policy afterwards.
+const insecureSsl = z
+  .literal(['0', '1', 0, 1], { error: 'It is "0" (certificates are verified) or "1".' })
+  .transform((given) => String(given) === '1');
+
+/** A value sets a header, null removes it; what is not named stays. Counted before any is judged. */
+const headerChanges = z
+  .record(z.string(), z.unknown())
+  .refine(
+    (given) => Object.keys(given).length <= MAX_HEADER_CHANGES,
+    `Name at most ${MAX_HEADER_CHANGES} headers.`,
+  )
+  .pipe(z.record(z.string(), z.string().nullable()));
+
+// `url`, `secret` and `headers` are judged by the policy afterwards.
 const config = z.strictObject({
   url: z.string(),
   content_type: z.literal('json', { error: 'Only "json" is sent; "form" is not.' }).optional(),
   secret: z.string().nullish(),
-  insecure_ssl: z
-    .literal(['0', 0], { error: 'Certificates are always verified: leave it out, or "0".' })
-    .optional(),
+  /** "1": the endpoint's certificate is not verified. */
+  insecure_ssl: insecureSsl.prefault('0'),
   /** Also sign as GitHub does, in `x-hub-signature-256`. */
   github_signature: z.boolean().default(false),
+  /** Custom headers, sent with each delivery. */
+  headers: headerChanges.optional(),
   token: ignored,
   digest: ignored,
 });
@@ -52,7 +69,7 @@ export const newHook = z.strictObject({
 });
 export type NewHook = z.infer<typeof newHook>;
 
-/** GitHub's form of an edit: a `config` that is given replaces all of it but the secret. */
+/** GitHub's form of an edit: a `config` that is given replaces all of it but the secret and the headers. */
 export const hookEdit = z.strictObject({
   name: webName,
   active: z.boolean().optional(),
@@ -66,9 +83,19 @@ export type HookEdit = z.infer<typeof hookEdit>;
 /** An edit of the config alone: what is left out stays. */
 export const hookConfigEdit = config.extend({
   url: config.shape.url.optional(),
+  insecure_ssl: insecureSsl.optional(),
   github_signature: z.boolean().optional(),
 });
 export type HookConfigEdit = z.infer<typeof hookConfigEdit>;
+
+/** A new secret beside the present one. */
+export const secretRotation = z.strictObject({
+  /** Left out: one is made, and shown. */
+  secret: z.string().nullish(),
+  /** How long the present secret signs too; 0: it ends at once. */
+  overlap_hours: z.int().min(0).max(MAX_OVERLAP_HOURS).default(DEFAULT_OVERLAP_HOURS),
+});
+export type SecretRotation = z.infer<typeof secretRotation>;
 
 export const hookPath = repositoryPath.extend({ id: pathNumber });
 export type HookPath = z.infer<typeof hookPath>;

@@ -3,23 +3,29 @@ import { type FoundHook, type HookAnswer, hookConfigView, hookView } from './hoo
 
 const BOTH_PARTS = /"([\w-]+)\.[\w-]+"/gu;
 
-/** What people set of a hook, and two edits compete for; a secret shows as its mask, so its rows tell of it. */
+/**
+ * What people set of a hook, and two edits compete for. Secrets and the values of headers show as masks: the
+ * rows of the ones and the seal of the others tell of them.
+ */
 export function hookSettings(publicUrl: string, found: FoundHook) {
   return {
     ...hookView(publicUrl, found),
     last_response: undefined,
-    secrets: found.liveSecrets,
+    held: undefined,
+    secret_rotation: undefined,
+    ...hidden(found),
   };
 }
 
 /**
- * The entity tag of a hook, in two parts: of what people set, and of its last response. Each delivery
+ * The entity tag of a hook, in two parts: of what people set, and of what became of it. Each delivery
  * changes the second, which an edit must not take for a change by somebody else.
  */
 export function hookTag(publicUrl: string, found: FoundHook): string {
   const part = (value: unknown) => entityTag(JSON.stringify(value)).slice(1, -1);
-  const { last_response }: HookAnswer = hookView(publicUrl, found);
-  return `"${part(hookSettings(publicUrl, found))}.${part(last_response)}"`;
+  const { last_response, held, secret_rotation }: HookAnswer = hookView(publicUrl, found);
+  const became = [last_response, held, secret_rotation];
+  return `"${part(hookSettings(publicUrl, found))}.${part(became)}"`;
 }
 
 /** Of tags in `If-Match` the part that {@link hookSettings} made. */
@@ -28,6 +34,10 @@ export function settingsPart(header: string): string {
 }
 
 /** What the tag of a hook's config is made of. */
-export function hookConfigState({ hook, liveSecrets }: FoundHook) {
-  return { config: hookConfigView(hook), secrets: liveSecrets };
+export function hookConfigState(found: FoundHook) {
+  return { config: hookConfigView(found.hook), ...hidden(found) };
+}
+
+function hidden({ hook, liveSecrets }: FoundHook) {
+  return { secrets: liveSecrets, headers: hook.headersCiphertext };
 }

@@ -1,4 +1,5 @@
 import type { schema } from '@ghost/db';
+import { holdOf, oldSecretHint, type SetSecret } from '@ghost/operations';
 import * as z from 'zod';
 
 import type { RepositoryAccess } from '../repositories/repository-access.js';
@@ -6,7 +7,7 @@ import { repositoryUrl } from '../repositories/repository-urls.js';
 import { fullName } from '../repositories/repository-view.js';
 import { type LastResponse, lastResponseView } from './last-response.js';
 
-/** GitHub's sign for "there is a secret"; never accepted as one. */
+/** GitHub's sign for "there is a secret"; never accepted as one, nor as the value of a header. */
 const SECRET_MASK = '********';
 
 const time = z.iso.datetime();
@@ -16,10 +17,18 @@ export const hookConfigAnswer = z
   .object({
     url: z.string(),
     content_type: z.literal('json'),
-    insecure_ssl: z.literal('0'),
+    /** `1`: the endpoint's certificate is not verified. */
+    insecure_ssl: z.literal(['0', '1']),
     /** The one answer that made a secret shows it; every other shows the mask. */
     secret: z.string(),
+    /**
+     * Only in the answer that set a secret without `whsec_`: the same secret as Standard Webhooks libraries
+     * take it.
+     */
+    standard_secret: z.string().optional(),
     github_signature: z.boolean(),
+    /** Custom headers: their names, and the mask for each value. */
+    headers: z.record(z.string(), z.string()),
   })
   .meta({ id: 'HookConfig' });
 export type HookConfigAnswer = z.infer<typeof hookConfigAnswer>;
@@ -45,11 +54,37 @@ export const hookAnswer = z
       status: z.string(),
       message: z.string().nullable(),
     }),
+    /** Why nothing is sent to it until somebody resumes it; null when it is not held. */
+    held: z
+      .object({
+        /** `paused`, `gone`, `secret_unreadable`, `forbidden_address`, `invalid_url` or `operator`. */
+        code: z.string(),
+        message: z.string(),
+        since: time,
+      })
+      .nullable(),
+    /** Null while it has its first secret. */
+    secret_rotation: z
+      .object({
+        changed_at: time,
+        /** Until then the secret before signs, or signed, too. */
+        old_secret_until: time,
+        /** One sentence, when the receiver seems to verify with the old secret still. */
+        hint: z.string().nullable(),
+      })
+      .nullable(),
   })
   .meta({ id: 'Hook' });
 export type HookAnswer = z.infer<typeof hookAnswer>;
 
 export type HookRow = typeof schema.hook.$inferSelect;
+
+/** What the queue knows of a hook's lane; all null when nothing was ever sent or held there. */
+export interface HookLane {
+  heldReason: string | null;
+  heldAt: Date | null;
+  lastSuccessAt: Date | null;
+}
 
 /** A hook as a route found it. */
 export interface FoundHook {
@@ -57,26 +92,36 @@ export interface FoundHook {
   hook: HookRow;
   /** Null: nothing was tried yet. */
   last: LastResponse | null;
+  lane: HookLane;
   /** The ids of its live secrets' rows: each setting of a secret makes a new one. */
   liveSecrets: string;
+  /** When it was read. */
+  at: Date;
 }
 
-export function hookConfigView(hook: HookRow, secret: string = SECRET_MASK): HookConfigAnswer {
+/** @param set - the secret that this answer set, shown by it alone */
+export function hookConfigView(hook: HookRow, set: SetSecret | null = null): HookConfigAnswer {
   return {
     url: hook.url,
     content_type: 'json',
-    insecure_ssl: '0',
-    secret,
+    insecure_ssl: hook.insecureSsl ? '1' : '0',
+    secret: set?.generated ?? SECRET_MASK,
+    ...(set?.standard == null ? {} : { standard_secret: set.standard }),
     github_signature: hook.githubSignature,
+    headers: Object.fromEntries(hook.headerNames.map((name) => [name, SECRET_MASK])),
   };
 }
 
-/** A hook in an answer, in GitHub's shape. */
+/**
+ * A hook in an answer, in GitHub's shape.
+ * @param set - the secret that this answer set, shown by it alone
+ */
 export function hookView(
   publicUrl: string,
-  { access, hook, last }: Omit<FoundHook, 'liveSecrets'>,
-  secret?: string,
+  found: Omit<FoundHook, 'liveSecrets'>,
+  set: SetSecret | null = null,
 ): HookAnswer {
+  const { access, hook, last } = found;
   const url = `${repositoryUrl(publicUrl, fullName(access))}/hooks/${hook.id}`;
   return {
     type: 'Repository',
@@ -84,7 +129,7 @@ export function hookView(
     name: 'web',
     active: hook.active,
     events: hook.events,
-    config: hookConfigView(hook, secret),
+    config: hookConfigView(hook, set),
     created_at: hook.createdAt.toISOString(),
     updated_at: hook.updatedAt.toISOString(),
     url,
@@ -92,5 +137,27 @@ export function hookView(
     ping_url: `${url}/pings`,
     deliveries_url: `${url}/deliveries`,
     last_response: lastResponseView(last),
+    held: heldView(found),
+    secret_rotation: rotationView(found),
+  };
+}
+
+function heldView({ lane }: Pick<FoundHook, 'lane'>): HookAnswer['held'] {
+  const hold = holdOf(lane.heldReason, lane.heldAt);
+  return hold === null ? null : { ...hold, since: hold.since.toISOString() };
+}
+
+function rotationView({
+  hook,
+  last,
+  lane: { lastSuccessAt },
+  at,
+}: Omit<FoundHook, 'liveSecrets'>): HookAnswer['secret_rotation'] {
+  const { secretChangedAt, oldSecretUntil } = hook;
+  if (secretChangedAt === null || oldSecretUntil === null) return null;
+  return {
+    changed_at: secretChangedAt.toISOString(),
+    old_secret_until: oldSecretUntil.toISOString(),
+    hint: oldSecretHint({ ...hook, lastSuccessAt, last }, at),
   };
 }

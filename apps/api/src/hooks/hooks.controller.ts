@@ -1,3 +1,4 @@
+import type { SetSecret } from '@ghost/operations';
 import type { Settings } from '@ghost/settings';
 import { Body, Controller, Inject, Param, Query, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
@@ -20,6 +21,8 @@ import {
   hookPath,
   type NewHook,
   newHook,
+  type SecretRotation,
+  secretRotation,
 } from './hook-schemas.js';
 import { hookConfigState, hookSettings, hookTag, settingsPart } from './hook-tag.js';
 import {
@@ -54,8 +57,8 @@ export class HooksController {
     @Param({ schema: repositoryPath }) path: RepositoryPath,
     @Body({ schema: newHook }) wanted: NewHook,
   ): Promise<HookAnswer> {
-    const { generatedSecret, ...made } = await this.hooks.create(account, path, wanted);
-    return hookView(this.settings.publicUrl, made, generatedSecret ?? undefined);
+    const made = await this.hooks.create(account, path, wanted);
+    return hookView(this.settings.publicUrl, made, made.secret);
   }
 
   @Route({
@@ -107,7 +110,7 @@ export class HooksController {
     access: { for: 'account', scope: 'hooks' },
     id: 'edit-hook',
     summary:
-      'Edit a hook. A config that is given replaces all of it but the secret, which stays unless a new one is given.',
+      'Edit a hook. A config that is given replaces all of it but secret and headers, which stay unless they are named.',
     status: 200,
     answer: hookAnswer,
     errors: [404, 412, 422],
@@ -122,7 +125,7 @@ export class HooksController {
     const edited = await this.hooks.edit(account, path, edit, (found) =>
       precondition(hookSettings(this.settings.publicUrl, found)),
     );
-    return this.tagged(reply, edited);
+    return this.tagged(reply, edited, edited.secret);
   }
 
   @Route({
@@ -183,7 +186,65 @@ export class HooksController {
     const check: HookCheck = (found) => precondition(hookConfigState(found));
     // The fields are the whole body here, so that faults name them as they were sent.
     const edited = await this.hooks.edit(account, path, { config }, check, '');
-    return this.taggedConfig(reply, edited);
+    return this.taggedConfig(reply, edited, edited.secret);
+  }
+
+  @Route({
+    method: 'POST',
+    path: ':id/secret-rotations',
+    access: { for: 'account', scope: 'hooks' },
+    id: 'rotate-hook-secret',
+    summary:
+      'Give a hook a new secret. The one before signs too for 24 hours, or as long as is asked; a secret that Ghost makes is shown in this answer alone.',
+    status: 200,
+    answer: hookAnswer,
+    errors: [404, 412, 422],
+  })
+  async rotateSecret(
+    @CurrentAccount() account: Account,
+    @Param({ schema: hookPath }) path: HookPath,
+    @Body({ schema: secretRotation }) rotation: SecretRotation,
+    @IfMatch(settingsPart) precondition: Precondition,
+  ): Promise<HookAnswer> {
+    const rotated = await this.hooks.rotateSecret(account, path, rotation, (found) =>
+      precondition(hookSettings(this.settings.publicUrl, found)),
+    );
+    return hookView(this.settings.publicUrl, rotated, rotated.secret);
+  }
+
+  @Route({
+    method: 'PUT',
+    path: ':id/pause',
+    access: { for: 'account', scope: 'hooks' },
+    id: 'pause-hook',
+    summary: 'Pause a hook: what is sent to it is kept, for 7 days at most.',
+    status: 200,
+    answer: hookAnswer,
+    errors: [404],
+  })
+  async pause(
+    @CurrentAccount() account: Account,
+    @Param({ schema: hookPath }) path: HookPath,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<HookAnswer> {
+    return this.tagged(reply, await this.hooks.pause(account, path));
+  }
+
+  @Route({
+    method: 'DELETE',
+    path: ':id/pause',
+    access: { for: 'account', scope: 'hooks' },
+    id: 'resume-hook',
+    summary: 'Resume a hook, whatever held it: what was kept is sent.',
+    status: 200,
+    answer: hookAnswer,
+    errors: [404, 409],
+  })
+  async resume(
+    @CurrentAccount() account: Account,
+    @Param({ schema: hookPath }) path: HookPath,
+  ): Promise<HookAnswer> {
+    return hookView(this.settings.publicUrl, await this.hooks.resume(account, path));
   }
 
   @Route({
@@ -220,13 +281,17 @@ export class HooksController {
     await this.hooks.ping(account, path);
   }
 
-  private tagged(reply: FastifyReply, found: FoundHook): HookAnswer {
+  private tagged(reply: FastifyReply, found: FoundHook, set: SetSecret | null = null): HookAnswer {
     reply.header('etag', hookTag(this.settings.publicUrl, found));
-    return hookView(this.settings.publicUrl, found);
+    return hookView(this.settings.publicUrl, found, set);
   }
 
-  private taggedConfig(reply: FastifyReply, found: FoundHook): HookConfigAnswer {
+  private taggedConfig(
+    reply: FastifyReply,
+    found: FoundHook,
+    set: SetSecret | null = null,
+  ): HookConfigAnswer {
     reply.header('etag', entityTag(JSON.stringify(hookConfigState(found))));
-    return hookConfigView(found.hook);
+    return hookConfigView(found.hook, set);
   }
 }

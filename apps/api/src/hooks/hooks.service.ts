@@ -6,10 +6,19 @@ import {
   schema,
   type Transaction,
 } from '@ghost/db';
+import {
+  auditHook,
+  changeHook,
+  type HookAtHand,
+  pauseHook,
+  resumeHook,
+  rotateHookSecret,
+  type SetSecret,
+  setUpHook,
+  shownOf,
+} from '@ghost/operations';
 import { type Queue, sqlOf } from '@ghost/queue';
 import type { Settings } from '@ghost/settings';
-import { generateSecret } from '@ghost/signing';
-import { encrypt, hookSecretContext } from '@ghost/vault';
 import { Inject, Injectable } from '@nestjs/common';
 import { count, eq, sql } from 'drizzle-orm';
 import type { Logger } from 'pino';
@@ -24,12 +33,19 @@ import {
   type RepositoryAccess,
 } from '../repositories/repository-access.js';
 import type { RepositoryPath } from '../repositories/repository-path.js';
+import { fullName } from '../repositories/repository-view.js';
 import { actorSnapshot, hookSnapshot, repositorySnapshot } from '../snapshots.js';
-import { requireEndpoint } from './endpoint-check.js';
-import { auditHook, HOOK_FIELDS, type HookField } from './hook-audit.js';
 import { editEvents } from './hook-events.js';
+import { askedOfHook, requireEndpoint, type Within } from './hook-fault.js';
+import { NO_LANE } from './hook-lane.js';
 import { findHook, listHooks, lockHook } from './hook-rows.js';
-import type { HookConfigEdit, HookEdit, HookPath, NewHook } from './hook-schemas.js';
+import type {
+  HookConfigEdit,
+  HookEdit,
+  HookPath,
+  NewHook,
+  SecretRotation,
+} from './hook-schemas.js';
 import type { FoundHook, HookRow } from './hook-view.js';
 
 /** GitHub's bound, an event type; here for a repository, as each event is a job for each hook. */
@@ -37,8 +53,13 @@ const MAX_HOOKS = 20;
 const ZEN = 'Nothing committed is lost.';
 
 export interface MadeHook extends Omit<FoundHook, 'liveSecrets'> {
-  /** The secret that was generated, shown once; null when the asker brought one. */
-  generatedSecret: string | null;
+  /** Shown once. */
+  secret: SetSecret;
+}
+
+export interface EditedHook extends FoundHook {
+  /** The secret that the edit set; null when it set none. */
+  secret: SetSecret | null;
 }
 
 /** Either edit: a config that replaces holds every default, one that does not what is to change. */
@@ -61,28 +82,27 @@ export class HooksService {
 
   /** Makes a hook and pings it alone. */
   async create(account: Account, path: RepositoryPath, wanted: NewHook): Promise<MadeHook> {
-    const given = wanted.config.secret ?? null;
-    const generatedSecret = given === null ? generateSecret() : null;
-    return inTransaction(this.pool, async (tx) => {
-      const access = await holdAccess(tx, account, path, 'admin');
-      const url = this.requireEndpoint(account, access, null, wanted.config, 'config.') ?? '';
-      await requireRoom(tx, access.repository.id);
-      const [hook] = await tx
-        .insert(schema.hook)
-        .values({
-          repositoryId: access.repository.id,
-          url,
-          events: wanted.events,
-          active: wanted.active,
-          githubSignature: wanted.config.github_signature,
-        })
-        .returning();
-      if (hook === undefined) throw new Error('The insert of a hook returned no row');
-      await this.storeSecret(tx, hook.id, given ?? generatedSecret ?? '');
-      await auditHook(tx, account, access, { action: 'hook.added', after: hook });
-      await this.publishPing(tx, access, account, hook);
-      return { access, hook, last: null, generatedSecret };
-    });
+    const { config } = wanted;
+    return askedOfHook('config.', () =>
+      inTransaction(this.pool, async (tx) => {
+        const access = await holdAccess(tx, account, path, 'admin');
+        const url = this.requireEndpoint(account, access, null, config, 'config.') ?? '';
+        await requireRoom(tx, access.repository.id);
+        const inserted = await insertHook(tx, access, wanted, url);
+        const given = { secret: config.secret ?? null, headers: config.headers ?? {} };
+        const { headerNames, ...secret } = await setUpHook(
+          tx,
+          this.settings.keyRing,
+          inserted.id,
+          given,
+        );
+        const hook = { ...inserted, headerNames };
+        const at = this.atHand(account, access, hook);
+        await auditHook(sqlOf(tx), at, 'hook.added', { after: shownOf(hook) });
+        await this.publishPing(tx, access, account, hook);
+        return { access, hook, last: null, lane: NO_LANE, at: new Date(), secret };
+      }),
+    );
   }
 
   /** One more than the page holds, when there are more. */
@@ -103,31 +123,60 @@ export class HooksService {
     path: HookPath,
     edit: AnyHookEdit,
     check: HookCheck,
-    within: 'config.' | '' = 'config.',
-  ): Promise<FoundHook> {
-    return inTransaction(this.pool, async (tx) => {
-      const access = await holdAccess(tx, account, path, 'admin');
-      const found = await lockHook(tx, access, path);
+    within: Within = 'config.',
+  ): Promise<EditedHook> {
+    return this.change(account, path, within, async (tx, found) => {
       check(found);
-      const before = found.hook;
-      const url = this.requireEndpoint(account, access, path.id, edit.config ?? {}, within);
-      const next = nextSettings(before, edit, url);
-      const secret = edit.config?.secret ?? null;
-      const changed = changedFields(before, next, secret !== null);
-      if (changed.length === 0) return found;
-      const [after] = await tx
-        .update(schema.hook)
-        .set({ ...next, updatedAt: sql`now()` })
-        .where(eq(schema.hook.id, path.id))
-        .returning();
-      if (after === undefined) throw new Error('The update of a locked hook returned no row');
-      let { liveSecrets } = found;
-      if (secret !== null) {
-        await tx.delete(schema.hookSecret).where(eq(schema.hookSecret.hookId, path.id));
-        liveSecrets = await this.storeSecret(tx, path.id, secret);
+      const { config = {} } = edit;
+      const url = this.requireEndpoint(account, found.access, path.id, config, within);
+      const { secret } = await changeHook(tx, this.atHand(account, found.access, found.hook), {
+        url,
+        events: eventsAfter(found.hook, edit),
+        active: edit.active,
+        githubSignature: config.github_signature,
+        insecureSsl: config.insecure_ssl,
+        headers: config.headers,
+        secret: config.secret ?? undefined,
+      });
+      return secret;
+    });
+  }
+
+  /** Gives a hook a new secret; the one before signs too until the overlap ends. */
+  async rotateSecret(
+    account: Account,
+    path: HookPath,
+    { secret = null, overlap_hours: overlapHours }: SecretRotation,
+    check: HookCheck,
+  ): Promise<EditedHook> {
+    return this.change(account, path, '', async (tx, found) => {
+      check(found);
+      this.requireEndpoint(account, found.access, path.id, { secret }, '');
+      const at = this.atHand(account, found.access, found.hook);
+      return rotateHookSecret(tx, at, { secret, overlapHours });
+    });
+  }
+
+  /** Keeps what is sent to a hook; a hold that is there stays as it is. */
+  async pause(account: Account, path: HookPath): Promise<FoundHook> {
+    return this.change(account, path, '', async (tx, { access, hook }) => {
+      const sql = sqlOf(tx);
+      if (await pauseHook(sql, this.queue, hook.id)) {
+        await auditHook(sql, this.atHand(account, access, hook), 'hook.paused');
       }
-      await auditHook(tx, account, access, { action: 'hook.changed', changed, before, after });
-      return { ...found, hook: after, liveSecrets };
+      return null;
+    });
+  }
+
+  /** Sends what a held hook kept; nothing when it is not held. */
+  async resume(account: Account, path: HookPath): Promise<FoundHook> {
+    return this.change(account, path, '', async (tx, { access, hook, lane }) => {
+      const sql = sqlOf(tx);
+      if (await resumeHook(sql, this.queue, hook.id, 'account')) {
+        const detail = { was: lane.heldReason };
+        await auditHook(sql, this.atHand(account, access, hook), 'hook.resumed', detail);
+      }
+      return null;
     });
   }
 
@@ -141,7 +190,8 @@ export class HooksService {
       const found = await lockHook(tx, access, path);
       check(found);
       await tx.delete(schema.hook).where(eq(schema.hook.id, path.id));
-      await auditHook(tx, account, access, { action: 'hook.removed', before: found.hook });
+      const at = this.atHand(account, access, found.hook);
+      await auditHook(sqlOf(tx), at, 'hook.removed', { before: shownOf(found.hook) });
       await this.queue.cancel(sqlOf(tx), { hookId: path.id }, 'hook_deleted');
     });
   }
@@ -160,7 +210,7 @@ export class HooksService {
     { repository }: RepositoryAccess,
     hookId: number | null,
     config: HookConfigEdit,
-    within: 'config.' | '',
+    within: Within,
   ): string | undefined {
     const ids = { accountId: account.id, repositoryId: repository.id, hookId };
     return requireEndpoint(config, this.settings.addressPolicy, within, (refusal) =>
@@ -168,15 +218,25 @@ export class HooksService {
     );
   }
 
-  /** @returns the id of its row */
-  private async storeSecret(tx: Transaction, hookId: number, secret: string): Promise<string> {
-    const ciphertext = encrypt(this.settings.keyRing, secret, hookSecretContext(hookId));
-    const [stored] = await tx
-      .insert(schema.hookSecret)
-      .values({ hookId, ciphertext })
-      .returning({ id: schema.hookSecret.id });
-    if (stored === undefined) throw new Error('The insert of a secret returned no row');
-    return String(stored.id);
+  private atHand(account: Account, access: RepositoryAccess, hook: HookRow): HookAtHand {
+    const repository = { id: access.repository.id, fullName: fullName(access) };
+    return { hook, repository, actor: account, ring: this.settings.keyRing };
+  }
+
+  /** Changes a locked hook, and tells what it is then. */
+  private change(
+    account: Account,
+    path: HookPath,
+    within: Within,
+    work: (tx: Transaction, found: FoundHook) => Promise<SetSecret | null>,
+  ): Promise<EditedHook> {
+    return askedOfHook(within, () =>
+      inTransaction(this.pool, async (tx) => {
+        const access = await holdAccess(tx, account, path, 'admin');
+        const secret = await work(tx, await lockHook(tx, access, path));
+        return { ...(await lockHook(tx, access, path)), secret };
+      }),
+    );
   }
 
   private async publishPing(
@@ -196,29 +256,32 @@ export class HooksService {
   }
 }
 
-type HookSettings = Pick<HookRow, 'url' | 'events' | 'active' | 'githubSignature'>;
-
-/** @throws ApiError 422 when no event would be left */
-function nextSettings(before: HookRow, edit: AnyHookEdit, url: string | undefined): HookSettings {
-  const edited = editEvents(before.events, edit);
-  if (!edited.ok) throw invalidField(edited.field, edited.code, edited.message);
-  return {
-    url: url ?? before.url,
-    events: [...edited.events],
-    active: edit.active ?? before.active,
-    githubSignature: edit.config?.github_signature ?? before.githubSignature,
-  };
+async function insertHook(
+  tx: Transaction,
+  { repository }: RepositoryAccess,
+  { events, active, config }: NewHook,
+  url: string,
+): Promise<HookRow> {
+  const [hook] = await tx
+    .insert(schema.hook)
+    .values({
+      repositoryId: repository.id,
+      url,
+      events,
+      active,
+      githubSignature: config.github_signature,
+      insecureSsl: config.insecure_ssl,
+    })
+    .returning();
+  if (hook === undefined) throw new Error('The insert of a hook returned no row');
+  return hook;
 }
 
-function changedFields(before: HookSettings, after: HookSettings, newSecret: boolean) {
-  const differs: Record<HookField, boolean> = {
-    url: before.url !== after.url,
-    events: before.events.join() !== after.events.join(),
-    active: before.active !== after.active,
-    github_signature: before.githubSignature !== after.githubSignature,
-    secret: newSecret,
-  };
-  return HOOK_FIELDS.filter((field) => differs[field]);
+/** @throws ApiError 422 when no event would be left */
+function eventsAfter(before: HookRow, edit: AnyHookEdit): string[] {
+  const edited = editEvents(before.events, edit);
+  if (!edited.ok) throw invalidField(edited.field, edited.code, edited.message);
+  return [...edited.events];
 }
 
 /**

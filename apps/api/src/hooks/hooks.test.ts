@@ -150,8 +150,8 @@ describe('making hooks', () => {
     ],
     ['a form', hookWith({ content_type: 'form' }), 'config.content_type', 'invalid'],
     [
-      'no verification of certificates',
-      hookWith({ insecure_ssl: '1' }),
+      'a certificate that is half verified',
+      hookWith({ insecure_ssl: '2' }),
       'config.insecure_ssl',
       'invalid',
     ],

@@ -4,7 +4,7 @@ import { desc, eq, sql } from 'drizzle-orm';
 /** What the newest attempt to reach a hook came to. */
 export type LastResponse = Pick<
   typeof schema.deliveryAttempt.$inferSelect,
-  'outcome' | 'reason' | 'message' | 'status'
+  'outcome' | 'reason' | 'message' | 'status' | 'startedAt'
 >;
 
 /**
@@ -20,6 +20,7 @@ export function newestAttempt(db: Database | Transaction) {
       reason: attempt.reason,
       message: attempt.message,
       status: attempt.status,
+      startedAt: attempt.startedAt,
     })
     .from(attempt)
     .where(eq(attempt.hookId, sql`${hook.id}`))

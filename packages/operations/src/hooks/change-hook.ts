@@ -1,0 +1,174 @@
+import type { Transaction } from '@ghost/db';
+import { type Sql, sqlOf } from '@ghost/queue';
+import type { KeyRing } from '@ghost/vault';
+
+import { type AccessChange, recordAccessChange } from '../audit.js';
+import { changedHeaders, type StoredHeaders } from './hook-headers.js';
+import {
+  noteSecretChange,
+  type Rotated,
+  type Rotation,
+  rotateSecret,
+  type SetSecret,
+  storeOnlySecret,
+} from './hook-secrets.js';
+import type { HeaderChanges } from './judge-hook.js';
+
+/** What an edit of a hook can change, as the audit names it. */
+export const HOOK_FIELDS = [
+  'url',
+  'events',
+  'active',
+  'github_signature',
+  'insecure_ssl',
+  'headers',
+  'secret',
+] as const;
+export type HookField = (typeof HOOK_FIELDS)[number];
+
+/** What people set of a hook. */
+export interface HookSettings extends StoredHeaders {
+  url: string;
+  events: string[];
+  active: boolean;
+  githubSignature: boolean;
+  insecureSsl: boolean;
+}
+
+/** What is left out stays; everything given was judged (`judgeHook`). */
+export interface HookChange {
+  url?: string | undefined;
+  events?: string[] | undefined;
+  active?: boolean | undefined;
+  githubSignature?: boolean | undefined;
+  insecureSsl?: boolean | undefined;
+  headers?: HeaderChanges | undefined;
+  /** Ends every one before at once. */
+  secret?: string | undefined;
+}
+
+/** A locked hook, who changes it, and the keys that seal its secrets. */
+export interface HookAtHand {
+  hook: HookSettings & { id: number };
+  repository: NonNullable<AccessChange['repository']>;
+  actor: AccessChange['actor'];
+  ring: KeyRing;
+}
+
+export interface ChangedHook {
+  /** Empty: nothing differed, and nothing was written. */
+  changed: readonly HookField[];
+  /** Null when the secret stayed. */
+  secret: SetSecret | null;
+}
+
+/**
+ * Changes what differs of a locked hook, with the audit's line, and nothing when nothing does. A secret
+ * that is given is a change even when it is the same: nobody can tell that it is.
+ * @throws HookError `headers_unreadable`, `bad_hook` (headers too long in all)
+ */
+export async function changeHook(
+  tx: Transaction,
+  at: HookAtHand,
+  change: HookChange,
+): Promise<ChangedHook> {
+  const { hook, ring } = at;
+  const headers = changedHeaders(ring, hook.id, hook, change.headers ?? {});
+  const after = settingsAfter(hook, change, headers);
+  const changed = fieldsChanged(hook, after, headers !== null, change.secret !== undefined);
+  if (changed.length === 0) return { changed, secret: null };
+  const sql = sqlOf(tx);
+  await updateHook(sql, hook.id, after);
+  let secret: SetSecret | null = null;
+  if (change.secret !== undefined) {
+    secret = await storeOnlySecret(sql, ring, hook.id, change.secret);
+    await noteSecretChange(sql, hook.id, null);
+  }
+  const detail = { changed, before: shownOf(hook), after: shownOf(after) };
+  await auditHook(sql, at, 'hook.changed', detail);
+  return { changed, secret };
+}
+
+/** Gives a locked hook a new secret beside the one before, with the audit's line. */
+export async function rotateHookSecret(
+  tx: Transaction,
+  at: HookAtHand,
+  rotation: Rotation,
+): Promise<Rotated> {
+  const sql = sqlOf(tx);
+  const rotated = await rotateSecret(sql, at.ring, at.hook.id, rotation);
+  await noteSecretChange(sql, at.hook.id, rotated.oldSecretUntil);
+  await auditHook(sql, at, 'hook.secret_rotated', {
+    generated: rotated.generated !== null,
+    old_secret_until: rotated.oldSecretUntil?.toISOString() ?? null,
+  });
+  return rotated;
+}
+
+export async function auditHook(
+  sql: Sql,
+  { hook, actor, repository }: Pick<HookAtHand, 'actor' | 'repository'> & { hook: { id: number } },
+  action: AccessChange['action'],
+  detail: Readonly<Record<string, unknown>> = {},
+): Promise<void> {
+  const line = { action, actor, repository, detail: { hook: hook.id, ...detail } };
+  await recordAccessChange(sql, line);
+}
+
+/** What the audit shows of a hook. Of the URL only where it leads: paths and queries often hold a secret. */
+export function shownOf({ events, active, url }: Pick<HookSettings, 'events' | 'active' | 'url'>) {
+  return { events, active, origin: new URL(url).origin };
+}
+
+function settingsAfter(
+  before: HookSettings,
+  change: HookChange,
+  headers: StoredHeaders | null,
+): HookSettings {
+  const { headerNames, headersCiphertext } = headers ?? before;
+  return {
+    url: change.url ?? before.url,
+    events: change.events ?? before.events,
+    active: change.active ?? before.active,
+    githubSignature: change.githubSignature ?? before.githubSignature,
+    insecureSsl: change.insecureSsl ?? before.insecureSsl,
+    headerNames,
+    headersCiphertext,
+  };
+}
+
+function fieldsChanged(
+  before: HookSettings,
+  after: HookSettings,
+  newHeaders: boolean,
+  newSecret: boolean,
+): HookField[] {
+  const differs: Record<HookField, boolean> = {
+    url: before.url !== after.url,
+    events: before.events.join() !== after.events.join(),
+    active: before.active !== after.active,
+    github_signature: before.githubSignature !== after.githubSignature,
+    insecure_ssl: before.insecureSsl !== after.insecureSsl,
+    headers: newHeaders,
+    secret: newSecret,
+  };
+  return HOOK_FIELDS.filter((field) => differs[field]);
+}
+
+async function updateHook(sql: Sql, id: number, after: HookSettings): Promise<void> {
+  await sql.query(
+    `UPDATE hook SET url = $2, events = $3, active = $4, github_signature = $5, insecure_ssl = $6,
+       header_names = $7, headers_ciphertext = $8, updated_at = now()
+     WHERE id = $1`,
+    [
+      id,
+      after.url,
+      after.events,
+      after.active,
+      after.githubSignature,
+      after.insecureSsl,
+      after.headerNames,
+      after.headersCiphertext,
+    ],
+  );
+}
