@@ -68,3 +68,19 @@ test('look-ups of one name that overlap are one; later ones ask again', async ()
   await resolver.resolve('busy.example.com');
   expect(questions()).toBe(2);
 });
+
+test('200 names that are never answered keep no other waiting', async () => {
+  const { resolver } = await resolverWith(({ name, type }) => {
+    if (name.startsWith('dead')) return 'silent';
+    return type === 'A' ? ['192.0.2.1'] : [];
+  });
+  const dead = Array.from({ length: 200 }, (_, n) => resolver.resolve(`dead-${n}.example.com`));
+  const startedAt = performance.now();
+  for (let n = 0; n < 20; n += 1) {
+    expect(await resolver.resolve(`healthy-${n}.example.com`)).toMatchObject({ found: true });
+  }
+  expect(performance.now() - startedAt).toBeLessThan(700);
+  expect(resolver.pending).toBe(200);
+  resolver.close();
+  expect((await Promise.all(dead)).every(({ found }) => !found)).toBe(true);
+});

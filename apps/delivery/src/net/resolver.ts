@@ -1,20 +1,30 @@
-import { promises as dns } from 'node:dns';
+import { getServers, promises } from 'node:dns';
 
-/** c-ares asks again after this; two tries fit into the deadline of an attempt. */
-const QUERY_TIMEOUT_MS = 2_000;
-const QUERY_TRIES = 2;
+import { type LookedUp, LookUpQueue } from './look-up-queue.js';
+
+/**
+ * c-ares asks again after this, then after twice as long; where answers come fast it gives up sooner, after some 2 s
+ * with three tries (measured).
+ */
+const QUERY_TIMEOUT_MS = 700;
+/** 5 s at most with one server; each try asks every server, so with two or three it is 4 to 6 s. */
+const TRIES_OF_ONE_SERVER = 3;
+const TRIES_OF_MORE = 2;
 /** Some servers never answer for AAAA: an address that was found waits so long for the other family. */
 const OTHER_FAMILY_WAIT_MS = 1_000;
 
 export type Answers =
   | { found: true; addresses: string[] }
-  /** `code` as c-ares names it: ENOTFOUND, ENODATA, ETIMEOUT, ESERVFAIL, … */
+  /** `code` as c-ares names it: ENOTFOUND, ENODATA, ETIMEOUT, ESERVFAIL, …; EBUSY: too many wait. */
   | { found: false; code: string };
 
 export interface Resolver {
-  /** Every IPv4 and IPv6 address of a name. Look-ups of one name that overlap share one query. */
-  resolve(host: string): Promise<Answers>;
-  /** Look-ups under way. */
+  /**
+   * Every IPv4 and IPv6 address of a name. Look-ups of one name that overlap share one query.
+   * @param signal - aborted by who no longer wants to know
+   */
+  resolve(host: string, signal?: AbortSignal): Promise<Answers>;
+  /** Look-ups under way; at most some 600, however many new names are never answered. */
   readonly pending: number;
   close(): void;
 }
@@ -27,25 +37,25 @@ export interface Resolver {
  * @param servers - `address[:port]`; empty: those of the machine
  */
 export function createResolver(servers: readonly string[] = []): Resolver {
-  const cares = new dns.Resolver({ timeout: QUERY_TIMEOUT_MS, tries: QUERY_TRIES });
+  const count = (servers.length > 0 ? servers : getServers()).length;
+  const tries = count > 1 ? TRIES_OF_MORE : TRIES_OF_ONE_SERVER;
+  const cares = new promises.Resolver({ timeout: QUERY_TIMEOUT_MS, tries });
   if (servers.length > 0) cares.setServers(servers);
-  const underWay = new Map<string, Promise<Answers>>();
+  const lookUps = new LookUpQueue<Answers>(
+    async (host) => withSilence(await lookUp(cares, host)),
+    { found: false, code: 'EBUSY' },
+    () => performance.now(),
+  );
   return {
-    resolve: (host) => {
-      const shared = underWay.get(host);
-      if (shared) return shared;
-      const query = lookUp(cares, host).finally(() => underWay.delete(host));
-      underWay.set(host, query);
-      return query;
-    },
+    resolve: (host, signal) => lookUps.find(host, signal),
     get pending() {
-      return underWay.size;
+      return lookUps.underWay;
     },
     close: () => cares.cancel(),
   };
 }
 
-async function lookUp(cares: dns.Resolver, host: string): Promise<Answers> {
+async function lookUp(cares: promises.Resolver, host: string): Promise<Answers> {
   const families = [ask(cares.resolve4(host)), ask(cares.resolve6(host))];
   const first = await Promise.race(families);
   const both = Promise.all(families);
@@ -56,6 +66,10 @@ async function lookUp(cares: dns.Resolver, host: string): Promise<Answers> {
   const codes = all.flatMap((one) => (one.found ? [] : [one.code]));
   const telling = codes.find((code) => code !== 'ENODATA' && code !== 'ENOTFOUND');
   return { found: false, code: telling ?? codes[0] ?? 'ENODATA' };
+}
+
+function withSilence(found: Answers): LookedUp<Answers> {
+  return { found, unanswered: !found.found && found.code === 'ETIMEOUT' };
 }
 
 async function ask(query: Promise<string[]>): Promise<Answers> {
