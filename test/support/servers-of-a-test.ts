@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { AddressInfo, Socket } from 'node:net';
-import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
+import { createServer as createTlsServer, type TlsOptions, type TLSSocket } from 'node:tls';
 
 import { onTestFinished } from 'vitest';
 
@@ -40,12 +40,12 @@ export async function mailCatcher(options?: MailCatcherOptions) {
   return untilTestEnds(await startMailCatcher(options));
 }
 
-/** Answers 200 over TLS; keeps the names it was asked for and the heads that came. */
-export async function secureReceiver() {
+/** Answers 200 over TLS; keeps the names it was asked for and the heads that came. `more` goes to the TLS server. */
+export async function secureReceiver(more: TlsOptions = {}) {
   const asked: (string | false | null)[] = [];
   const heads: string[] = [];
   const server = createTlsServer(
-    { key: TEST_CERTIFICATE_KEY, cert: TEST_CERTIFICATE },
+    { key: TEST_CERTIFICATE_KEY, cert: TEST_CERTIFICATE, ...more },
     (socket: TLSSocket) => {
       asked.push(socket.servername);
       socket.on('error', () => undefined);
@@ -55,6 +55,8 @@ export async function secureReceiver() {
       });
     },
   ).listen(0, '127.0.0.1');
+  // A handshake that fails is the client's to tell of.
+  server.on('tlsClientError', () => undefined);
   await once(server, 'listening');
   onTestFinished(() => void server.close());
   return { asked, heads, port: (server.address() as AddressInfo).port };

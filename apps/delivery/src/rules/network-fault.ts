@@ -13,7 +13,12 @@ export type NetworkFaultReason =
   | 'connection_failed'
   | 'connection_reset'
   | 'connection_closed'
+  | 'tls_expired'
+  | 'tls_self_signed'
+  | 'tls_unknown_authority'
+  | 'tls_wrong_host'
   | 'tls_certificate'
+  | 'tls_protocol'
   | 'tls_failed'
   | 'head_too_large'
   | 'bad_response'
@@ -32,7 +37,14 @@ const SENTENCES: Record<NetworkFaultReason, string> = {
   connection_failed: 'The connection to the endpoint failed.',
   connection_reset: 'The endpoint broke off the connection.',
   connection_closed: 'The endpoint closed the connection before it had answered.',
-  tls_certificate: 'The certificate of the endpoint is not valid for it.',
+  tls_expired: 'The certificate of the endpoint has expired, or is not valid yet.',
+  tls_self_signed: 'The certificate of the endpoint is self-signed.',
+  tls_unknown_authority:
+    'The certificate of the endpoint leads to no known authority: it comes from an unknown one, or the endpoint leaves out an intermediate certificate.',
+  tls_wrong_host: 'The certificate of the endpoint is for another host name.',
+  tls_certificate: 'The certificate of the endpoint is not valid.',
+  tls_protocol:
+    'The endpoint speaks no TLS, or no version and ciphers of it that Ghost accepts, or asks for a client certificate.',
   tls_failed: 'No secure connection could be made with the endpoint.',
   head_too_large: 'The head of the answer is larger than 8 KiB or has more than 100 fields.',
   bad_response: 'What the endpoint answered is not HTTP/1.1.',
@@ -60,9 +72,25 @@ const REASONS: Record<string, NetworkFaultReason> = {
   HTTPParserError: 'bad_response',
 };
 
-// OpenSSL's names for a certificate that does not verify (Node's TLS documentation, "X509 certificate error codes").
-const CERTIFICATE_CODE =
-  /^(?:CERT_|CRL_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH_|HOSTNAME_MISMATCH|ERR_TLS_CERT_)/u;
+/** OpenSSL's names for a certificate that does not verify (Node's TLS documentation, "X509 certificate error codes"). */
+const CERTIFICATE_REASONS: Record<string, NetworkFaultReason> = {
+  CERT_HAS_EXPIRED: 'tls_expired',
+  CERT_NOT_YET_VALID: 'tls_expired',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'tls_self_signed',
+  SELF_SIGNED_CERT_IN_CHAIN: 'tls_unknown_authority',
+  UNABLE_TO_GET_ISSUER_CERT: 'tls_unknown_authority',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'tls_unknown_authority',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'tls_unknown_authority',
+  CERT_UNTRUSTED: 'tls_unknown_authority',
+  INVALID_CA: 'tls_unknown_authority',
+  HOSTNAME_MISMATCH: 'tls_wrong_host',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'tls_wrong_host',
+  ERR_TLS_CERT_ALTNAME_FORMAT: 'tls_wrong_host',
+};
+const OTHER_CERTIFICATE_CODE =
+  /^(?:CERT_|CRL_|ERROR_IN_|UNABLE_TO_|INVALID_PURPOSE|PATH_LENGTH_|UNSPECIFIED|ERR_TLS_CERT_)/u;
+/** What OpenSSL says of the other side's TLS: a version, a cipher, an alert, or no TLS at all. */
+const PROTOCOL_CODE = /^(?:ERR_SSL_|EPROTO$)/u;
 
 /** The stable reason for an error code met in a phase. */
 export function networkFaultReason(
@@ -73,11 +101,20 @@ export function networkFaultReason(
     const reason = REASONS[code ?? ''];
     return reason?.startsWith('dns_') ? reason : 'dns_failed';
   }
-  if (phase === 'tls') return CERTIFICATE_CODE.test(code ?? '') ? 'tls_certificate' : 'tls_failed';
-  const reason = REASONS[code ?? ''];
+  // With TLS 1.3 the handshake is over for us before an endpoint refuses it.
+  const tls = tlsReason(code ?? '');
+  if (phase === 'tls') return tls ?? 'tls_failed';
+  const reason = REASONS[code ?? ''] ?? tls;
   if (reason !== undefined) return reason;
   if (code?.startsWith('UND_ERR_RES')) return 'bad_response';
   return phase === 'connect' ? 'connection_failed' : 'connection_closed';
+}
+
+function tlsReason(code: string): NetworkFaultReason | undefined {
+  const reason = CERTIFICATE_REASONS[code];
+  if (reason !== undefined) return reason;
+  if (OTHER_CERTIFICATE_CODE.test(code)) return 'tls_certificate';
+  return PROTOCOL_CODE.test(code) ? 'tls_protocol' : undefined;
 }
 
 /** The reason when the deadline passes in a phase. */

@@ -39,7 +39,7 @@ describe('a fault of the network', () => {
   test('a peer that speaks no TLS is no secure connection', async () => {
     const target = await rawServer((socket) => socket.once('data', () => socket.end('hello')));
     const { outcome } = await webhookSender().send(`https://127.0.0.1:${target.port}/`);
-    expect(outcome).toMatchObject({ verdict: 'retry', reason: 'tls_failed' });
+    expect(outcome).toMatchObject({ verdict: 'retry', reason: 'tls_protocol' });
   });
 });
 
@@ -61,14 +61,14 @@ describe('a secure endpoint', () => {
   test('whose certificate is for another name, or of no trusted authority, gets nothing', async () => {
     const target = await secureReceiver();
     const dns = await dnsServer(() => ['127.0.0.1']);
-    for (const [host, trust] of [
-      ['hooks.example.net', TEST_CERTIFICATE],
-      ['hooks.example.com', undefined],
+    for (const [host, trust, reason] of [
+      ['hooks.example.net', TEST_CERTIFICATE, 'tls_wrong_host'],
+      ['hooks.example.com', undefined, 'tls_self_signed'],
     ] as const) {
       const { send } = webhookSender({ dns, ...(trust === undefined ? {} : { trust }) });
       expect((await send(`https://${host}:${target.port}/`)).outcome).toMatchObject({
         verdict: 'retry',
-        reason: 'tls_certificate',
+        reason,
       });
     }
     expect(target.heads).toEqual([]);

@@ -1,0 +1,155 @@
+import { rootCertificates, type TlsOptions } from 'node:tls';
+
+import { describe, expect, onTestFinished, test } from 'vitest';
+
+import { rawServer, secureReceiver } from '../../../../test/support/servers-of-a-test.js';
+import {
+  EXPIRED_CERTIFICATE,
+  FUTURE_CERTIFICATE,
+  SIGNED_CERTIFICATE,
+  TEST_CERTIFICATE,
+} from '../../../../test/support/tls-certificate.js';
+import { LOOPBACK_ALLOWED } from '../../../../test/support/webhook-sender.js';
+import { dial, type Dialer } from './guarded-connection.js';
+
+const NAME = 'hooks.example.com';
+const TRUST = [TEST_CERTIFICATE];
+
+interface Aim {
+  port: number;
+  host?: string;
+  trust?: readonly string[];
+  insecure?: boolean;
+}
+
+/** Dials a secure endpoint that its name leads to on loopback; `ok`, or the reason and code of the fault. */
+async function dialed({ port, host = NAME, trust, insecure }: Aim) {
+  const dialer: Dialer = {
+    resolver: {
+      resolve: async () => ({ found: true, addresses: ['127.0.0.1'] }),
+      pending: 0,
+      close: () => undefined,
+    },
+    policy: LOOPBACK_ALLOWED,
+    ...(trust ? { certificateAuthorities: trust } : {}),
+  };
+  const attempt = new AbortController();
+  const literal = host === '127.0.0.1';
+  const target = {
+    host,
+    port,
+    secure: true,
+    literal,
+    ...(insecure === undefined ? {} : { insecure }),
+  };
+  const result = await dial(target, dialer, { phase: 'dns', timings: {} }, attempt.signal);
+  onTestFinished(() => attempt.abort('over'));
+  if (!result.ok) return result;
+  result.socket.destroy();
+  return 'ok';
+}
+
+interface Case {
+  server: TlsOptions;
+  host?: string;
+  trust?: readonly string[];
+  reason: string;
+  code: string;
+}
+
+const BAD_CERTIFICATES: Record<string, Case> = {
+  'that has expired': {
+    server: { cert: EXPIRED_CERTIFICATE },
+    trust: TRUST,
+    reason: 'tls_expired',
+    code: 'CERT_HAS_EXPIRED',
+  },
+  'that is not valid yet': {
+    server: { cert: FUTURE_CERTIFICATE },
+    trust: TRUST,
+    reason: 'tls_expired',
+    code: 'CERT_NOT_YET_VALID',
+  },
+  'that is self-signed': {
+    server: { cert: TEST_CERTIFICATE },
+    reason: 'tls_self_signed',
+    code: 'DEPTH_ZERO_SELF_SIGNED_CERT',
+  },
+  'of an unknown authority that is sent along': {
+    server: { cert: SIGNED_CERTIFICATE + TEST_CERTIFICATE },
+    reason: 'tls_unknown_authority',
+    code: 'SELF_SIGNED_CERT_IN_CHAIN',
+  },
+  'of an authority that is left out': {
+    server: { cert: SIGNED_CERTIFICATE },
+    reason: 'tls_unknown_authority',
+    code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  },
+  'for another name': {
+    server: { cert: SIGNED_CERTIFICATE },
+    host: 'hooks.example.net',
+    trust: TRUST,
+    reason: 'tls_wrong_host',
+    code: 'ERR_TLS_CERT_ALTNAME_INVALID',
+  },
+};
+
+describe.each(Object.entries(BAD_CERTIFICATES))('a certificate %s', (_, bad) => {
+  const { server, reason, code, ...aim } = bad;
+
+  test('is refused, with its own reason', async () => {
+    const { port } = await secureReceiver(server);
+    expect(await dialed({ ...aim, port })).toEqual({ ok: false, kind: 'fault', reason, code });
+    expect(await dialed({ ...aim, port, insecure: false })).toMatchObject({ reason });
+  });
+
+  test('is taken where the hook says so', async () => {
+    const { port } = await secureReceiver(server);
+    expect(await dialed({ ...aim, port, insecure: true })).toBe('ok');
+  });
+});
+
+describe('a certificate of the authority that the operator adds', () => {
+  test('is taken, for its name and its address', async () => {
+    const { port } = await secureReceiver({ cert: SIGNED_CERTIFICATE });
+    const trust = [...rootCertificates, TEST_CERTIFICATE];
+    expect(await dialed({ port, trust })).toBe('ok');
+    expect(await dialed({ port, trust, host: '127.0.0.1' })).toBe('ok');
+  });
+});
+
+describe('another protocol is no certificate fault, and no setting of a hook lifts it', () => {
+  test.each<[string, TlsOptions, string]>([
+    [
+      'TLS 1.1',
+      { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' },
+      'tls_protocol',
+    ],
+    ['HTTP/2 alone', { ALPNProtocols: ['h2'] }, 'tls_protocol'],
+  ])('%s', async (_, server, reason) => {
+    const { port } = await secureReceiver(server);
+    for (const insecure of [false, true]) {
+      expect(await dialed({ port, trust: TRUST, insecure })).toMatchObject({ reason });
+    }
+  });
+
+  test.each([
+    ['plain HTTP', 'HTTP/1.1 400 Bad Request\r\n\r\n', 'tls_protocol'],
+    ['nothing, and closes', '', 'tls_failed'],
+  ])('%s', async (_, answer, reason) => {
+    const { port } = await rawServer((socket) => socket.once('data', () => socket.end(answer)));
+    for (const insecure of [false, true]) {
+      expect(await dialed({ port, trust: TRUST, insecure })).toMatchObject({ reason });
+    }
+  });
+
+  test('a client certificate that is asked for', async () => {
+    const { port } = await secureReceiver({
+      requestCert: true,
+      rejectUnauthorized: true,
+      // A TLS 1.3 handshake is over for us before we are refused.
+      maxVersion: 'TLSv1.2',
+    });
+    expect(await dialed({ port, trust: TRUST })).toMatchObject({ reason: 'tls_protocol' });
+  });
+});
