@@ -13,10 +13,11 @@ export interface RawServer {
   stop(): Promise<void>;
 }
 
-/** Starts a TCP server on a free port of a loopback address that does whatever the test says with each connection. */
+/** Starts a TCP server on a free port, or that one, of a loopback address that does whatever the test says with each connection. */
 export async function startRawServer(
   onSocket: (socket: Socket, number: number) => void,
   host: string = LOOPBACK,
+  port = 0,
 ): Promise<RawServer> {
   const sockets = new Set<Socket>();
   let count = 0;
@@ -30,7 +31,7 @@ export async function startRawServer(
     // A socket that is never read never hears of its end.
     socket.resume();
   });
-  server.listen(0, host);
+  server.listen(port, host);
   await once(server, 'listening');
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('No port.');

@@ -20,14 +20,16 @@ export function untilTestEnds<Started extends { stop(): Promise<unknown> }>(
   return started;
 }
 
-export async function receiver(handler?: ReceiverHandler): Promise<WebhookReceiver> {
-  return untilTestEnds(await startReceiver(handler));
+export async function receiver(handler?: ReceiverHandler, host?: string): Promise<WebhookReceiver> {
+  return untilTestEnds(await startReceiver(handler, host));
 }
 
 export async function rawServer(
   onSocket: (socket: Socket, number: number) => void,
+  host?: string,
+  port?: number,
 ): Promise<RawServer> {
-  return untilTestEnds(await startRawServer(onSocket));
+  return untilTestEnds(await startRawServer(onSocket, host, port));
 }
 
 export async function dnsServer(

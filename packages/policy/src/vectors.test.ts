@@ -53,7 +53,7 @@ describe('URL vectors', () => {
       const verdict = checkUrl(input, DEFAULT_POLICY);
       expect(verdict.ok).toBe(expected === 'allow');
       if (!verdict.ok) return;
-      expect(verdict.host).toBe(whatwgHost);
+      expect(verdict.host).toBe(whatwgHost.replace(/^\[|\]$/g, ''));
       expect(checkUrl(verdict.url, DEFAULT_POLICY)).toEqual(verdict);
       if (normalise) expect(verdict.url).not.toMatch(/[@#]/);
     },
@@ -61,9 +61,11 @@ describe('URL vectors', () => {
 });
 
 describe('DNS answer vectors', () => {
-  test.each(fixture<(Vector & { answers: string[] })[]>('dns-vectors'))(
+  // What a DNS server does instead of answering is played to delivery's sender.
+  const vectors = fixture<(Vector & { answers?: string[] })[]>('dns-vectors');
+  test.each(vectors.filter(({ answers }) => answers !== undefined))(
     '$id $expect $answers: $why',
-    ({ answers, expect: expected }) => {
+    ({ answers = [], expect: expected }) => {
       const verdict = checkAnswers(answers, DEFAULT_POLICY, { host: 'example.com', port: 443 });
       expect(verdict.allowed).toBe(expected === 'allow');
     },

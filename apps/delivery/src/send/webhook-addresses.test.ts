@@ -1,7 +1,12 @@
+import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
+import path from 'node:path';
+
 import { GENERIC_REFUSAL } from '@ghost/policy';
 import { describe, expect, test } from 'vitest';
 
+import type { DnsAnswer } from '../../../../test/support/dns-server.js';
+import { REPOSITORY } from '../../../../test/support/ghost-processes.js';
 import {
   dnsServer,
   rawServer,
@@ -97,6 +102,28 @@ describe('nobody reaches inside', () => {
     const { outcome } = await send('http://example.com:6379/');
     expect(outcome).toMatchObject({ verdict: 'hold', reason: 'invalid_url' });
     expect(factsOf(outcome).message).toContain('port');
+  });
+});
+
+describe('a DNS server without an answer', () => {
+  interface Vector {
+    id: string;
+    behaviour?: Exclude<DnsAnswer, readonly string[]>;
+    expect: string;
+  }
+  const file = path.join(REPOSITORY, 'packages/policy/fixtures/dns-vectors.json');
+  const vectors = JSON.parse(readFileSync(file, 'utf8')) as Vector[];
+  const reasons = { silent: 'dns_timeout', servfail: 'dns_failed', nxdomain: 'dns_not_found' };
+
+  test.each(
+    vectors.flatMap(({ id, behaviour, expect: verdict }) =>
+      behaviour === undefined ? [] : [{ id, behaviour, verdict }],
+    ),
+  )('$id $behaviour: $verdict', async ({ behaviour, verdict }) => {
+    const dns = await dnsServer(() => behaviour);
+    const { send } = webhookSender({ dns, deadlineMs: 500 });
+    const { outcome } = await send('http://endpoint.example.com:8080/');
+    expect(outcome).toMatchObject({ verdict, reason: reasons[behaviour] });
   });
 });
 

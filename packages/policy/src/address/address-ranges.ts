@@ -37,6 +37,8 @@ export const METADATA_RANGES: readonly RefusedRange[] = refused(
   'fd00:ec2::/32', // AWS: metadata ::254, pod identity ::23, resolver ::253, time ::123
   'fd00:42::42/128', // Scaleway
   'fd20:ce::254/128', // GCP
+  'fd00:c1::a9fe:a9fe/128', // Oracle
+  'fd00:a9fe:a9fe::1/128', // Linode
 );
 
 /** IANA's special-purpose registry (RFC 6890 and later), and what is deprecated or a sink. */

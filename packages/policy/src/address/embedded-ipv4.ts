@@ -13,12 +13,14 @@ export function nat64Ipv4(address: Uint8Array): Uint8Array | null {
   return cidrContains(NAT64, address) ? address.slice(12) : null;
 }
 
-/** Whether the interface id is ISATAP's (RFC 5214 §6.1): a tunnel to the IPv4 address in its last 32 bits. */
+/**
+ * Whether the interface id is ISATAP's (RFC 5214 §6.1), its bits "universal" and "group" set or not: a tunnel to the IPv4
+ * address in its last 32 bits.
+ */
 export function isIsatap(address: Uint8Array): boolean {
-  const universal = address[8] === 0 || address[8] === 2;
   return (
     address.length === 16 &&
-    universal &&
+    ((address[8] ?? 0) & 0xfc) === 0 &&
     address[9] === 0 &&
     address[10] === 0x5e &&
     address[11] === 0xfe
