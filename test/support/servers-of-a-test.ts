@@ -29,7 +29,7 @@ export async function rawServer(
   host?: string,
   port?: number,
 ): Promise<RawServer> {
-  return untilTestEnds(await startRawServer(onSocket, host, port));
+  return untilTestEnds(await startRawServer(onSocket, host, port === undefined ? {} : { port }));
 }
 
 export async function dnsServer(

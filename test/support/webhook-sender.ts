@@ -1,92 +1,27 @@
-import { type AttemptOutcome, JOB_VERSION } from '@ghost/contract';
-import { type AddressPolicy, parseAddressPolicy } from '@ghost/policy';
+import type { AttemptOutcome } from '@ghost/contract';
 import { onTestFinished } from 'vitest';
 
-import { KeptConnections } from '../../apps/delivery/src/net/kept-connections.js';
-import { createResolver } from '../../apps/delivery/src/net/resolver.js';
-import type { Hook } from '../../apps/delivery/src/send/hook-directory.js';
-import { createWebhookSender } from '../../apps/delivery/src/send/webhook.js';
-import type { WebhookDelivery } from '../../apps/delivery/src/send/webhook-request.js';
-import type { DnsServer } from './dns-server.js';
+import {
+  type OpenWebhookSender,
+  openWebhookSender,
+  type SenderSettings,
+} from './open-webhook-sender.js';
 
-export const ID = '01934f6e-8a1c-7c3a-9b1f-5f3c2d1e0a9b';
-const EVENT_ID = '01934f6e-0000-7000-8000-00000000abcd';
-export const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
-export const BODY = '{"text":"grüße 🎉 \u2028"}';
-
-export function policyOf(raw: Parameters<typeof parseAddressPolicy>[0]): AddressPolicy {
-  const parsed = parseAddressPolicy(raw);
-  if (!parsed.ok) throw new Error(JSON.stringify(parsed.faults));
-  return parsed.policy;
-}
-export const LOOPBACK_ALLOWED = policyOf({ allowCidrs: '127.0.0.0/8' });
-export const PUBLIC_ONLY = policyOf({});
-
-export interface SenderSettings {
-  policy?: AddressPolicy;
-  dns?: DnsServer;
-  deadlineMs?: number;
-  now?: () => number;
-  trust?: string;
-  proxyPort?: number;
-}
+export {
+  BODY,
+  ID,
+  LOOPBACK_ALLOWED,
+  policyOf,
+  PUBLIC_ONLY,
+  SECRET,
+  type SenderSettings,
+} from './open-webhook-sender.js';
 
 /** A sender of its own until the test ends; the same one again shares its kept connections. */
-export function webhookSender({
-  policy,
-  dns,
-  deadlineMs,
-  now,
-  trust,
-  proxyPort,
-}: SenderSettings = {}) {
-  const resolver = createResolver(dns ? [dns.address] : []);
-  const kept = new KeptConnections();
-  onTestFinished(() => {
-    kept.closeAll();
-    resolver.close();
-  });
-  const send = createWebhookSender({
-    dialer: {
-      resolver,
-      policy: policy ?? LOOPBACK_ALLOWED,
-      ...(trust === undefined ? {} : { certificateAuthorities: [trust] }),
-      ...(proxyPort === undefined
-        ? {}
-        : { proxy: { host: '127.0.0.1', port: proxyPort, secure: false, user: 'u', pass: 'p' } }),
-    },
-    kept,
-    deadlineMs: deadlineMs ?? 5_000,
-    userAgent: 'Ghost-Delivery/test',
-    now: now ?? (() => Date.now()),
-  });
-  return {
-    kept,
-    send: (
-      url: string,
-      more: Partial<WebhookDelivery> & { hook?: Partial<Hook>; stop?: AbortSignal } = {},
-    ) => {
-      const { hook, stop, ...delivery } = more;
-      return send(
-        {
-          id: ID,
-          eventId: EVENT_ID,
-          tries: 0,
-          redelivery: false,
-          job: {
-            version: JOB_VERSION,
-            kind: 'webhook',
-            hookId: 7,
-            event: 'comment.created',
-            body: BODY,
-          },
-          ...delivery,
-        },
-        { id: 7, url, active: true, githubSignature: false, secrets: [SECRET], ...hook },
-        stop ?? new AbortController().signal,
-      );
-    },
-  };
+export function webhookSender(settings?: SenderSettings): OpenWebhookSender {
+  const sender = openWebhookSender(settings);
+  onTestFinished(() => sender.close());
+  return sender;
 }
 
 export function factsOf(outcome: AttemptOutcome) {
