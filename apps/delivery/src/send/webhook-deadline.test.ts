@@ -1,87 +1,25 @@
-import type { Socket } from 'node:net';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 
-import { dnsServer, rawServer, receiver } from '../../../../test/support/servers-of-a-test.js';
+import { watchClientSockets } from '../../../../test/support/hostile/client-sockets.js';
+import { startFullBacklog } from '../../../../test/support/hostile/full-backlog.js';
+import { dnsServer, receiver, untilTestEnds } from '../../../../test/support/servers-of-a-test.js';
 import { waitUntil } from '../../../../test/support/wait-until.js';
-import {
-  factsOf,
-  type SenderSettings,
-  webhookSender,
-} from '../../../../test/support/webhook-sender.js';
+import { webhookSender } from '../../../../test/support/webhook-sender.js';
 
+// Its other phases: webhook-hostile.test.ts.
 describe('the one deadline', () => {
-  const DEADLINE_MS = 300;
-  const SLACK_MS = 700;
-
-  async function timed(url: string, settings: SenderSettings = {}) {
+  test('ends a connect that is never answered', async () => {
+    const deadlineMs = 300;
+    const target = untilTestEnds(await startFullBacklog());
+    const sockets = watchClientSockets();
+    onTestFinished(() => sockets.stop());
     const startedAt = performance.now();
-    const { outcome } = await webhookSender({ deadlineMs: DEADLINE_MS, ...settings }).send(url);
-    const tookMs = performance.now() - startedAt;
-    expect(tookMs).toBeGreaterThanOrEqual(DEADLINE_MS - 5);
-    expect(tookMs).toBeLessThan(DEADLINE_MS + SLACK_MS);
-    return outcome;
-  }
-  const drip = (socket: Socket, text: string) => {
-    const timer = setInterval(() => socket.write(text), 20);
-    socket.on('close', () => clearInterval(timer));
-  };
-
-  test.each<[string, string, (socket: Socket) => void]>([
-    ['silence', 'response_timeout', () => undefined],
-    [
-      'a head that drips',
-      'response_timeout',
-      (socket) => {
-        socket.write('HTTP/1.1 200 OK\r\n');
-        drip(socket, 'x');
-      },
-    ],
-    [
-      'a status line that drips',
-      'response_timeout',
-      (socket) => {
-        socket.write('HTTP/1.1 200 ');
-        drip(socket, 'x');
-      },
-    ],
-    [
-      'announcements without end',
-      'response_timeout',
-      (socket) => drip(socket, 'HTTP/1.1 103 Early Hints\r\n\r\n'),
-    ],
-    [
-      'an error whose body drips',
-      'http_5xx',
-      (socket) => {
-        socket.write('HTTP/1.1 500 No\r\ncontent-length: 100000\r\n\r\n');
-        drip(socket, 'x');
-      },
-    ],
-  ])('ends %s, and its socket', async (_what, reason, behave) => {
-    const target = await rawServer((socket) => socket.once('data', () => behave(socket)));
-    const outcome = await timed(`http://127.0.0.1:${target.port}/`);
-    expect(outcome).toMatchObject({ verdict: 'retry', reason });
-    await waitUntil(() => target.open() === 0, { what: 'the end of the socket' });
-  });
-
-  test('a complete 2xx head is a delivery, though its body never ends', async () => {
-    const target = await rawServer((socket) =>
-      socket.once('data', () => {
-        socket.write('HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\nstart');
-        drip(socket, '.');
-      }),
+    const { outcome } = await webhookSender({ deadlineMs }).send(
+      `http://127.0.0.1:${target.port}/`,
     );
-    const outcome = await timed(`http://127.0.0.1:${target.port}/`);
-    expect(outcome).toMatchObject({ verdict: 'delivered', facts: { status: 200 } });
-    expect(factsOf(outcome).bodyExcerpt).toMatch(/^start/u);
-    await waitUntil(() => target.open() === 0, { what: 'the end of the socket' });
-  });
-
-  test('ends a TLS handshake that is never answered', async () => {
-    const target = await rawServer(() => undefined);
-    const outcome = await timed(`https://127.0.0.1:${target.port}/`);
-    expect(outcome).toMatchObject({ verdict: 'retry', reason: 'tls_timeout' });
-    await waitUntil(() => target.open() === 0, { what: 'the end of the socket' });
+    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(deadlineMs - 5);
+    expect(outcome).toMatchObject({ verdict: 'retry', reason: 'connection_timeout' });
+    await waitUntil(() => sockets.open() === 0, { what: 'the end of the socket' });
   });
 
   test('ends a look-up that is never answered; others are not kept waiting', async () => {
