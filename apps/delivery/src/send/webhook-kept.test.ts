@@ -1,0 +1,77 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+import {
+  type ClientSockets,
+  watchClientSockets,
+} from '../../../../test/support/hostile/client-sockets.js';
+import {
+  ANSWER_TO,
+  KEPT_CASES,
+  type KeptCase,
+} from '../../../../test/support/hostile/kept-cases.js';
+import { onRequest } from '../../../../test/support/hostile/on-request.js';
+import { head, OK } from '../../../../test/support/hostile/server-moves.js';
+import { openWebhookSender } from '../../../../test/support/open-webhook-sender.js';
+import { startRawServer } from '../../../../test/support/raw-server.js';
+import { waitUntil } from '../../../../test/support/wait-until.js';
+
+const WEBHOOKS = 4;
+/** A turn of the loop after its answer a connection is kept. */
+const KEPT_AFTER_MS = 5;
+
+interface Seen {
+  /** What was answered to each webhook, and the request that the answer named. */
+  answers: (readonly [verdict: string, to: string | undefined])[];
+  connections: number;
+  requests: number;
+}
+
+const ids = Array.from({ length: WEBHOOKS }, (_, n) => `01934f6e-8a1c-7c3a-9b1f-00000000000${n}`);
+const seen = new Map<string, Seen>();
+let sockets: ClientSockets;
+
+beforeAll(async () => {
+  sockets = watchClientSockets();
+  await Promise.all(KEPT_CASES.map(async (one) => seen.set(one.what, await sendInTurn(one))));
+  await waitUntil(() => sockets.open() === 0, { what: 'the end of all sockets' });
+});
+afterAll(() => sockets.stop());
+
+async function sendInTurn({ play, idleMs }: KeptCase): Promise<Seen> {
+  let requests = 0;
+  const server = await startRawServer((socket) => {
+    let first = true;
+    onRequest(socket, (request) => {
+      requests += 1;
+      const id = /^x-ghost-delivery: (.*)$/imu.exec(request)?.[1];
+      play(socket, (...fields) => head(OK, `${ANSWER_TO}: ${id}`, ...fields), first);
+      first = false;
+    });
+  });
+  const sender = openWebhookSender();
+  try {
+    const answers: Seen['answers'] = [];
+    for (const id of ids) {
+      const { outcome } = await sender.send(`http://127.0.0.1:${server.port}/`, { id });
+      const facts = 'facts' in outcome ? outcome.facts : null;
+      answers.push([outcome.verdict, facts?.responseHead?.[ANSWER_TO]]);
+      await delay(Math.max(idleMs, KEPT_AFTER_MS));
+    }
+    return { answers, connections: server.connections(), requests };
+  } finally {
+    sender.close();
+    await server.stop();
+  }
+}
+
+describe('each webhook gets its own answer, and is no failed attempt, with a server that', () => {
+  test.each(KEPT_CASES)('$what', ({ what, reused, requests = 1 }) => {
+    expect(seen.get(what)).toEqual({
+      answers: ids.map((id) => ['delivered', id]),
+      connections: reused ? 1 : WEBHOOKS,
+      requests: 1 + (WEBHOOKS - 1) * requests,
+    } satisfies Seen);
+  });
+});
