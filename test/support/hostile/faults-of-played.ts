@@ -1,6 +1,6 @@
 import type { AttemptFacts } from '@ghost/contract';
 
-import type { HostileCase } from './hostile-case.js';
+import type { HostileCase } from './answers/hostile-case.js';
 import type { Attempted, Played } from './play-case.js';
 
 const KEPT_BODY_BYTES = 16 * 1024;

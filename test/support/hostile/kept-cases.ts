@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 
-import { bytesOf, head, OK } from './server-moves.js';
+import { bytesOf, head, OK } from './answers/server-moves.js';
 
 /** What a server does with connections that are used again: one webhook after the other, by one sender. */
 export interface KeptCase {

@@ -1,5 +1,5 @@
 import type { ClientSockets } from './client-sockets.js';
-import type { HostileCase } from './hostile-case.js';
+import type { HostileCase } from './answers/hostile-case.js';
 import { type Played, playOnce, startCaseServer } from './play-case.js';
 
 export interface Times {
@@ -10,7 +10,10 @@ export interface Times {
   dripMs: number;
 }
 
-/** Plays each case once, side by side, as they mostly wait; those that flood do not delay those whose time is measured. */
+/** Of the cases that do not wait, so many at once: they are to show their own time, and not each other's. */
+const AT_ONCE = 6;
+
+/** Plays each case once. Those that wait for their deadline do it side by side, before the others, some of which take the processor. */
 export async function playAll(
   cases: readonly HostileCase[],
   sockets: ClientSockets,
@@ -27,6 +30,11 @@ export async function playAll(
     }
   };
   await Promise.all(cases.filter(({ ends }) => ends).map(play));
-  await Promise.all(cases.filter(({ ends }) => !ends).map(play));
+  const others = cases.filter(({ ends }) => !ends);
+  await Promise.all(
+    Array.from({ length: AT_ONCE }, async () => {
+      for (let one = others.shift(); one; one = others.shift()) await play(one);
+    }),
+  );
   return results;
 }

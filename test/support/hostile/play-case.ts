@@ -7,9 +7,9 @@ import { type OpenWebhookSender, openWebhookSender } from '../open-webhook-sende
 import { type RawServer, startRawServer } from '../raw-server.js';
 import { waitUntil } from '../wait-until.js';
 import type { ClientSockets } from './client-sockets.js';
-import type { HostileCase, Pace } from './hostile-case.js';
+import type { HostileCase, Pace } from './answers/hostile-case.js';
 import { onRequest } from './on-request.js';
-import { UNTRUSTWORTHY_KEY } from './untrustworthy-certificates.js';
+import { UNTRUSTWORTHY_KEY } from './answers/untrustworthy-certificates.js';
 
 const SOCKETS_END_WITHIN_MS = 2_000;
 /** A connection is kept a turn of the loop after its answer. */

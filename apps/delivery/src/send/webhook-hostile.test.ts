@@ -5,8 +5,8 @@ import {
   watchClientSockets,
 } from '../../../../test/support/hostile/client-sockets.js';
 import { faultsOf } from '../../../../test/support/hostile/faults-of-played.js';
-import type { HostileCase } from '../../../../test/support/hostile/hostile-case.js';
-import { HOSTILE_CASES } from '../../../../test/support/hostile/hostile-cases.js';
+import type { HostileCase } from '../../../../test/support/hostile/answers/hostile-case.js';
+import { HOSTILE_CASES } from '../../../../test/support/hostile/answers/hostile-cases.js';
 import { playAll } from '../../../../test/support/hostile/play-all.js';
 import type { Played } from '../../../../test/support/hostile/play-case.js';
 

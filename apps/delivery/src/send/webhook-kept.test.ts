@@ -12,7 +12,7 @@ import {
   type KeptCase,
 } from '../../../../test/support/hostile/kept-cases.js';
 import { onRequest } from '../../../../test/support/hostile/on-request.js';
-import { head, OK } from '../../../../test/support/hostile/server-moves.js';
+import { head, OK } from '../../../../test/support/hostile/answers/server-moves.js';
 import { openWebhookSender } from '../../../../test/support/open-webhook-sender.js';
 import { startRawServer } from '../../../../test/support/raw-server.js';
 import { waitUntil } from '../../../../test/support/wait-until.js';

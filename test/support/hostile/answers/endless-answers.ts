@@ -16,22 +16,10 @@ export const ENDLESS_ANSWERS: readonly HostileCase[] = [
     play: floods(`${OK}\r\nx: `, 'y'),
     expected: TOO_LARGE,
   },
-  { what: 'fields without end', play: floods(`${OK}\r\n`, 'x: y\r\n'), expected: TOO_LARGE },
-  {
-    what: 'fields without a value without end',
-    play: floods(`${OK}\r\n`, 'x:\r\n'),
-    expected: TOO_LARGE,
-  },
   {
     what: 'a field of 20 KB',
     vector: 'resp-011',
     play: says(head(OK, `x: ${'y'.repeat(20_000)}`, 'content-length: 0')),
-    expected: TOO_LARGE,
-  },
-  {
-    what: '5,000 fields of two bytes',
-    vector: 'resp-012',
-    play: says(head(OK, ...Array<string>(5_000).fill('x:y'), 'content-length: 0')),
     expected: TOO_LARGE,
   },
   {
@@ -43,11 +31,6 @@ export const ENDLESS_ANSWERS: readonly HostileCase[] = [
     what: '100 fields',
     play: says(head(OK, ...Array<string>(99).fill('x: y'), 'content-length: 0')),
     expected: delivered(200, { kept: true }),
-  },
-  {
-    what: 'trailers without end',
-    play: floods(`${CHUNKED}3\r\nabc\r\n0\r\n`, 'x: y\r\n'),
-    expected: delivered(200, { body: 'abc' }),
   },
   {
     what: 'a trailer without end',
@@ -68,11 +51,6 @@ export const ENDLESS_ANSWERS: readonly HostileCase[] = [
   {
     what: 'a body of chunks without end',
     play: floods(CHUNKED, `2710\r\n${'x'.repeat(10_000)}\r\n`),
-    expected: delivered(200, { body: 'x'.repeat(16_384) }),
-  },
-  {
-    what: 'chunks of a byte without end',
-    play: floods(CHUNKED, '1\r\nx\r\n'),
     expected: delivered(200, { body: 'x'.repeat(16_384) }),
   },
   {

@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest';
+
+import { fuzzAnswers } from '../../../../test/support/hostile/fuzz/fuzz-answers.js';
+
+const SEED = 20_261_130;
+const ATTEMPTS = 500;
+const LANES = 100;
+
+/** A minute of it is `npm run prove -- fuzz-response`. */
+test('random answers crash nothing, hang nothing, and none is taken for the next', async () => {
+  const fuzzed = await fuzzAnswers({
+    seed: SEED,
+    lanes: LANES,
+    attemptsMost: ATTEMPTS,
+    forMs: 10_000,
+    slackMs: 1_000,
+  });
+  expect(fuzzed).toMatchObject({ attempts: ATTEMPTS, faults: [], socketsLeft: 0 });
+  expect(Math.min(fuzzed.intact, fuzzed.reused, fuzzed.delivered)).toBeGreaterThan(30);
+});
