@@ -31,6 +31,8 @@ export interface WorkerSettings {
   claimWithinMs?: number;
   maxAttempts?: number;
   retryBaseMs?: number;
+  /** From 0 up to 1, for the back-off. */
+  random?: () => number;
   /** Stands between the worker and the queue. */
   around?: (queue: Queue) => Partial<Queue>;
 }
@@ -179,7 +181,7 @@ function partsOf(
     },
     onAttempt: () => undefined,
     now: () => Date.now(),
-    random: Math.random,
+    random: settings.random ?? Math.random,
     log,
   };
 }
