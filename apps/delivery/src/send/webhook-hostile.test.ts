@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import {
@@ -34,4 +36,11 @@ describe('an attempt ends in time, once, judged right, and leaves nothing open, 
     if (!played) throw new Error('It was not played.');
     expect(faultsOf(one, played, SLACK_MS)).toEqual([]);
   });
+});
+
+test('each vector of the fixture is played', () => {
+  const fixture = new URL('../../../../test/fixtures/response-vectors.json', import.meta.url);
+  const vectors: { id: string }[] = JSON.parse(readFileSync(fixture, 'utf8'));
+  const ids = HOSTILE_CASES.flatMap(({ vector }) => vector ?? []);
+  expect(ids.toSorted()).toEqual(vectors.map(({ id }) => id).toSorted());
 });

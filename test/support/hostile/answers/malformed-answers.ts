@@ -27,6 +27,8 @@ const STATUS_LINES: readonly HostileCase[] = [
   startLine('HTTP/1.1 -200 OK'),
   startLine('HTTP/1.1  200 OK'),
   startLine('HTTP/1.1'),
+  startLine('HTTP/2.0 200 OK'),
+  startLine('HTTP/0.9 200 OK'),
   startLine('HTTP/3.7 200 OK'),
   startLine('HTTP/11 200 OK'),
   startLine('http/1.1 200 OK'),
@@ -34,6 +36,7 @@ const STATUS_LINES: readonly HostileCase[] = [
   startLine('SSH-2.0-OpenSSH_9.2'),
   startLine(' HTTP/1.1 200 OK'),
   startLine('POST / HTTP/1.1'),
+  startLine('HTTP/1.1 000 OK', fails('bad_response', 'http_unknown_status')),
   {
     ...startLine('HTTP/1.1 999 Odd', {
       verdict: 'retry',
@@ -55,6 +58,25 @@ const STATUS_LINES: readonly HostileCase[] = [
 ];
 
 const ANNOUNCED: readonly HostileCase[] = [
+  {
+    what: '101 unasked',
+    play: says(
+      head('HTTP/1.1 101 Switching Protocols', 'upgrade: websocket', 'connection: upgrade'),
+      '\x81\x05hello',
+    ),
+    expected: BAD,
+  },
+  {
+    what: '101 without fields, then 200',
+    play: says(head('HTTP/1.1 101 Switching Protocols'), head(OK, EMPTY)),
+    expected: BAD,
+  },
+  {
+    what: '100 unasked, then 200',
+    vector: 'resp-009',
+    play: says(head('HTTP/1.1 100 Continue'), head(OK, EMPTY)),
+    expected: BAD,
+  },
   {
     what: '102 and 103, then 200',
     play: says(
