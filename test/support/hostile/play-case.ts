@@ -57,7 +57,7 @@ export async function startCaseServer(played: HostileCase, pace: Pace): Promise<
       });
     },
     undefined,
-    typeof secure === 'object' ? { key: UNTRUSTWORTHY_KEY, cert: secure.certificate } : undefined,
+    typeof secure === 'object' ? { tls: { key: UNTRUSTWORTHY_KEY, cert: secure.certificate } } : {},
   );
   return {
     ...server,

@@ -11,6 +11,8 @@ const MAX_BODY_BYTES = 256 * 1024;
 const MAX_SIZE_DIGITS = 8;
 const CR = 13;
 const LF = 10;
+/** CR, `;`, and the blanks that some put there. */
+const BEHIND_SIZE = new Set([CR, 59, 32, 9]);
 const START = 'HTTP/1.';
 
 /**
@@ -122,6 +124,13 @@ export class AnswerReader {
   }
 
   #readBody(bytes: Buffer): AnswerState {
+    const within = bytes.subarray(0, MAX_BODY_BYTES - this.#bodyBytes);
+    const state = this.#readWithin(within);
+    this.#bodyBytes += within.length;
+    return within.length < bytes.length ? BROKEN_BODY : state;
+  }
+
+  #readWithin(bytes: Buffer): AnswerState {
     let at = 0;
     while (at < bytes.length) {
       if (this.#state === 'until_close' || this.#state === 'data') {
@@ -140,10 +149,7 @@ export class AnswerReader {
         if (step === 'broken') return BROKEN_BODY;
         if (step === 'over') return this.#whole(bytes.length - at);
       }
-      // Looked at once a step, so that a chunk of many MB costs no more than its bound.
-      if (this.#bodyBytes + at > MAX_BODY_BYTES) return BROKEN_BODY;
     }
-    this.#bodyBytes += bytes.length;
     return READING;
   }
 
@@ -164,7 +170,11 @@ export class AnswerReader {
         if (byte === LF) {
           if (this.#trailerLineBytes === 0) return 'over';
           this.#trailerLineBytes = 0;
-        } else if (byte !== CR) this.#trailerLineBytes += 1;
+        } else if (byte !== CR) {
+          this.#trailerLineBytes += 1;
+          // Seldom, and not judged here: such a connection has carried its last answer.
+          this.#reusable = false;
+        }
         return 'on';
       case 'data':
       case 'until_close':
@@ -178,9 +188,8 @@ export class AnswerReader {
       this.#sizeDigits += digit;
       return this.#sizeDigits.length > MAX_SIZE_DIGITS ? 'broken' : 'on';
     }
-    if (this.#sizeDigits === '') return 'broken';
-    if (byte === LF) return 'broken';
-    // A CR, or the start of an extension, of which nothing is wanted.
+    // Behind it a CR, or an extension, of which nothing is wanted.
+    if (this.#sizeDigits === '' || !BEHIND_SIZE.has(byte)) return 'broken';
     this.#state = 'extension';
     return 'on';
   }

@@ -26,6 +26,7 @@ const FORBIDDEN_IN_VALUE = /[\0\r]/gu;
 /** Whoever takes it for the end of a line, and whoever does not, read two answers. */
 const LONE_LF = /(?:^|[^\r])\n/u;
 const FOLD = /\r\n[\t ]/u;
+const FOLDED_START = /^[^\r]*\r\n[\t ]/u;
 const FOLDS = /\r\n[\t ]+/gu;
 /** Kept only where the peer keeps it longer than we do. */
 const LEAST_KEEP_ALIVE_S = 5;
@@ -38,10 +39,10 @@ const TOO_LARGE: ParsedHead = { ok: false, reason: 'head_too_large' };
  * trusted, makes it bad: whoever guesses where an answer ends takes the next one for it.
  */
 export function parseHead(text: string): ParsedHead {
-  // A value over several lines is one with a space in it (RFC 9112 §5.2).
+  // A value over several lines is one with a space in it (RFC 9112 §5.2); before the first field it is none.
   const lines = (FOLD.test(text) ? text.replaceAll(FOLDS, ' ') : text).split('\r\n');
   const line = STATUS_LINE.exec(lines[0] ?? '');
-  if (line === null || LONE_LF.test(text)) return BAD;
+  if (line === null || LONE_LF.test(text) || FOLDED_START.test(text)) return BAD;
   const fields: [string, string][] = [];
   let length: string | undefined;
   let coding = '';

@@ -9,19 +9,19 @@ const CUT = fails('connection_reset', 'connection_closed');
 const HALF_HEAD = `${OK}\r\ncontent-length: 0\r\nx-`;
 const TEN = head(OK, 'content-length: 10');
 
-const tls = (what: string, play: HostileCase['play']): HostileCase => ({
+const tls = (what: string, play: HostileCase['play'], reason = 'tls_failed'): HostileCase => ({
   what: `${what} in the TLS handshake`,
   secure: 'bare',
   at: 'accept',
   play: (socket, pace) => socket.once('data', () => play(socket, pace)),
-  expected: fails('tls_failed'),
+  expected: fails(reason),
 });
-const certificate = (what: string, vector: string, pem: string): HostileCase => ({
+const certificate = (what: string, vector: string, pem: string, reason: string): HostileCase => ({
   what,
   vector,
   secure: { certificate: pem },
   play: saysAndEnds(TEN),
-  expected: fails('tls_certificate'),
+  expected: fails(reason),
 });
 
 /** Servers that go away in each phase, or cannot be trusted. */
@@ -30,10 +30,14 @@ export const BROKEN_OFF_ANSWERS: readonly HostileCase[] = [
   { what: 'resets at once', at: 'accept', play: saysAndResets(''), expected: CUT },
   tls('closes', saysAndEnds('')),
   tls('resets', saysAndResets('')),
-  tls('gives an alert', saysAndEnds('\x15\x03\x03\x00\x02\x02\x28')),
-  tls('speaks plain HTTP', saysAndEnds(head('HTTP/1.1 400 Bad Request', 'content-length: 0'))),
-  certificate('has a certificate that expired', 'resp-027', EXPIRED_CERTIFICATE),
-  certificate("has another's certificate", 'resp-029', CERTIFICATE_OF_ANOTHER),
+  tls('gives an alert', saysAndEnds('\x15\x03\x03\x00\x02\x02\x28'), 'tls_protocol'),
+  tls(
+    'speaks plain HTTP',
+    saysAndEnds(head('HTTP/1.1 400 Bad Request', 'content-length: 0')),
+    'tls_protocol',
+  ),
+  certificate('has a certificate that expired', 'resp-027', EXPIRED_CERTIFICATE, 'tls_expired'),
+  certificate("has another's certificate", 'resp-029', CERTIFICATE_OF_ANOTHER, 'tls_wrong_host'),
   { what: 'closes without an answer', play: saysAndEnds(''), expected: CLOSED },
   { what: 'resets without an answer', play: saysAndResets(''), expected: RESET },
   { what: 'closes in its status line', play: saysAndEnds('HTTP/1.1 2'), expected: CLOSED },
