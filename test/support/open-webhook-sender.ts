@@ -85,7 +85,16 @@ export function openWebhookSender({
           },
           ...delivery,
         },
-        { id: 7, url, active: true, githubSignature: false, secrets: [SECRET], ...hook },
+        {
+          id: 7,
+          url,
+          active: true,
+          githubSignature: false,
+          insecure: false,
+          headers: [],
+          secrets: [SECRET],
+          ...hook,
+        },
         stop ?? new AbortController().signal,
       );
     },

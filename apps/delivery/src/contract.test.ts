@@ -30,12 +30,14 @@ describe('the jobs of the contract', () => {
           url: '',
           active: true,
           githubSignature: true,
+          insecure: false,
+          headers: [],
           secrets: SECRETS,
         };
         const delivery = { id: ID, eventId: null, tries: 0, redelivery: false, job };
         const headers = webhookHeaders(delivery, hook, Buffer.from(job.body), Date.now(), 'test');
         expect(headers).toMatchObject({ 'x-ghost-event': job.event, 'x-ghost-delivery': ID });
-        expect(storedRequestHead(headers)['x-hub-signature-256']).toBe('[redacted]');
+        expect(storedRequestHead(headers, hook)['x-hub-signature-256']).toBe('[redacted]');
         return;
       }
       const composed = async () => {

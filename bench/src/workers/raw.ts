@@ -35,7 +35,15 @@ async function sendInTurn(): Promise<void> {
       redelivery: false,
       job: { version: 1 as const, kind: 'webhook' as const, hookId, event: EVENT, body },
     };
-    const hook = { id: hookId, url, active: true, githubSignature: false, secrets: [SECRET] };
+    const hook = {
+      id: hookId,
+      url,
+      active: true,
+      githubSignature: false,
+      insecure: false,
+      headers: [],
+      secrets: [SECRET],
+    };
     const { outcome } = await send(delivery, hook, never);
     if (outcome.verdict !== 'delivered') throw new Error(JSON.stringify(outcome));
   }

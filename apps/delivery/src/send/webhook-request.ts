@@ -31,26 +31,35 @@ export function webhookHeaders(
   nowMs: number,
   userAgent: string,
 ): Record<string, string> {
-  const headers: Record<string, string> = {
+  const headers: Record<string, string> = { accept: '*/*' };
+  // Below ours: of what both name, ours goes out.
+  for (const [name, value] of hook.headers) headers[name] = value;
+  Object.assign(headers, {
     'content-type': 'application/json; charset=utf-8',
     'user-agent': userAgent,
-    accept: '*/*',
     'accept-encoding': 'identity',
     [HEADER.event]: delivery.job.event,
     [HEADER.delivery]: delivery.id,
     [HEADER.hookId]: String(delivery.job.hookId),
     [HEADER.attempt]: String(delivery.tries + 1),
     [HEADER.traceparent]: traceparent(delivery),
-  };
+  });
   if (delivery.redelivery) headers[HEADER.redelivery] = 'true';
   const timestamp = Math.floor(nowMs / 1000);
   const { secrets, githubSignature: github } = hook;
   return Object.assign(headers, signWebhook({ id: delivery.id, timestamp, body, secrets, github }));
 }
 
-/** The head as history keeps it: a signature that someone copies from there could be sent again. */
-export function storedRequestHead(headers: Record<string, string>): Record<string, string> {
-  const stored = { ...headers };
+/**
+ * The head as history keeps it: a signature that someone copies from there could be sent again, and the owner's own
+ * headers are credentials.
+ */
+export function storedRequestHead(
+  headers: Record<string, string>,
+  { headers: own }: Pick<Hook, 'headers'>,
+): Record<string, string> {
+  const stored = Object.assign({}, headers);
+  for (const [name] of own) stored[name] = REDACTED;
   for (const name of SIGNATURES) if (name in stored) stored[name] = REDACTED;
   return stored;
 }

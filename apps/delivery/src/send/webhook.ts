@@ -59,18 +59,19 @@ export function createWebhookSender(options: WebhookSenderOptions): SendWebhook 
       startedAt: new Date(options.now()).toISOString(),
       timings: { total: 0 },
     };
-    const target = targetOf(hook.url);
+    const target = targetOf(hook.url, hook.insecure);
     if (!target.ok) return refusedUrl(target, facts);
     const body = Buffer.from(delivery.job.body, 'utf8');
     const headers = webhookHeaders(delivery, hook, body, options.now(), options.userAgent);
     const request = requestBytes({ host: target.authority, path: target.path, headers, body });
     const progress: Progress = { phase: 'dns', timings: {}, answer: new AnswerReader() };
-    const key = `${delivery.job.hookId} ${target.origin}`;
+    // A connection whose certificate was not verified is of no use to one that asks for it.
+    const key = `${delivery.job.hookId} ${target.origin}${hook.insecure ? ' insecure' : ''}`;
     const ended = await withinDeadline(options.deadlineMs, stop, (attempt) =>
       deliver(attempt, { target, key, request, progress }, options),
     );
     facts.timings = { ...progress.timings, total: Math.round(performance.now() - startedAt) };
-    facts.requestHead = storedRequestHead(headers);
+    facts.requestHead = storedRequestHead(headers, hook);
     return outcomeOf(ended, progress, facts, options.now());
   };
 }
