@@ -1,6 +1,7 @@
 import { JOB_VERSION } from '@ghost/contract';
 import { type AddressPolicy, parseAddressPolicy } from '@ghost/policy';
 
+import { Abort } from '../../apps/delivery/src/abort.js';
 import { KeptConnections } from '../../apps/delivery/src/net/kept-connections.js';
 import { createResolver } from '../../apps/delivery/src/net/resolver.js';
 import type { Hook } from '../../apps/delivery/src/send/hook-directory.js';
@@ -95,7 +96,7 @@ export function openWebhookSender({
           secrets: [SECRET],
           ...hook,
         },
-        stop ?? new AbortController().signal,
+        abortOf(stop),
       );
     },
     close: () => {
@@ -103,4 +104,11 @@ export function openWebhookSender({
       resolver.close();
     },
   };
+}
+
+function abortOf(signal: AbortSignal | undefined): Abort {
+  const abort = new Abort();
+  if (signal?.aborted) abort.abort(String(signal.reason));
+  signal?.addEventListener('abort', () => abort.abort(String(signal.reason)));
+  return abort;
 }

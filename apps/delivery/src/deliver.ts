@@ -3,6 +3,7 @@ import { isDatabaseOutage } from '@ghost/db';
 import type { Claim, ClaimedJob, Settled, Settlement } from '@ghost/queue';
 import type { Logger } from 'pino';
 
+import type { Abort } from './abort.js';
 import type { Held, InHand } from './pump/in-hand.js';
 import type { Settler } from './pump/settler.js';
 import { reportAttempt } from './report-attempt.js';
@@ -11,7 +12,7 @@ import type { Sent } from './send/sent.js';
 
 /** Looks up what a claimed batch needs in one query, and sends each of its jobs. */
 export type PrepareBatch = (jobs: readonly ClaimedJob[]) => Promise<SendOne>;
-export type SendOne = (job: ClaimedJob, stop: AbortSignal) => Promise<Sent>;
+export type SendOne = (job: ClaimedJob, stop: Abort) => Promise<Sent>;
 
 /** With less of its lease left, an extension might come too late: another worker would send it too. */
 const LEAST_LEASE_MS = 250;
@@ -81,7 +82,7 @@ async function attempt(
     const sendOne = await send;
     const reason = whyNotNow(held);
     if (sendOne === null || reason !== null) return released(reason ?? 'lease_too_short');
-    return await sendOne(held.claimed, held.stop.signal);
+    return await sendOne(held.claimed, held.stop);
   } catch (error) {
     if (isDatabaseOutage(error)) {
       return released('database_unavailable');
@@ -128,7 +129,7 @@ async function prepared(jobs: readonly ClaimedJob[], parts: DeliveryParts): Prom
 
 /** Why a job must not be sent by us now; null when it may. */
 function whyNotNow({ stop, leaseEndsAt }: Held): string | null {
-  if (stop.signal.aborted) return String(stop.signal.reason);
+  if (stop.aborted) return stop.reason;
   return leaseEndsAt - performance.now() < LEAST_LEASE_MS ? 'lease_too_short' : null;
 }
 
@@ -146,8 +147,8 @@ const UNREADABLE = {
 } as const satisfies Partial<Settlement>;
 
 function stateOf(claimed: ClaimedJob) {
-  const { kind, attempts, expiresAt } = claimed;
-  return { kind, attempts, expiresAtMs: expiresAt.getTime() };
+  const { kind, attempts, expiresAtMs } = claimed;
+  return { kind, attempts, expiresAtMs };
 }
 
 function settlementOf(

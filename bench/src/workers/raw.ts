@@ -2,6 +2,7 @@
 
 import { readSettings } from '@ghost/settings';
 
+import { Abort } from '../../../apps/delivery/src/abort.js';
 import { KeptConnections } from '../../../apps/delivery/src/net/kept-connections.js';
 import { createResolver } from '../../../apps/delivery/src/net/resolver.js';
 import { createWebhookSender } from '../../../apps/delivery/src/send/webhook.js';
@@ -15,7 +16,7 @@ const settings = readSettings(process.env, 'delivery');
 const jobs = makeJobs(Number(given('JOBS')), Number(given('HOOKS')), Number(given('PORT')));
 const kept = new KeptConnections();
 const resolver = createResolver([]);
-const never = new AbortController().signal;
+const never = new Abort();
 const send = createWebhookSender({
   dialer: { resolver, policy: settings.addressPolicy },
   kept,

@@ -58,8 +58,8 @@ export interface ClaimedJob extends Lease {
   /** Charged tries ever; `x-ghost-attempt` is one more. */
   tries: number;
   redelivery: boolean;
-  createdAt: Date;
-  expiresAt: Date;
+  /** Wall clock of the database, milliseconds. */
+  expiresAtMs: number;
   /** Its lane has no recent success. */
   slow: boolean;
   ownerId: number | null;

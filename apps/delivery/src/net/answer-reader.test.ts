@@ -40,10 +40,16 @@ describe('an answer ends where its framing says', () => {
     ['at once with 204', 'HTTP/1.1 204 No\r\n\r\n', WHOLE, ''],
     ['without a reason phrase', 'HTTP/1.1 200\r\ncontent-length: 0\r\n\r\n', WHOLE, ''],
     [
-      'by its chunks, extensions and trailers left out',
-      'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2;a=b\r\nok\r\n0A\r\n0123456789\r\n0\r\nx-t: 1\r\n\r\n',
+      'by its chunks, extensions left out',
+      'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2;a=b\r\nok\r\n0A\r\n0123456789\r\n0\r\n\r\n',
       WHOLE,
       'ok0123456789',
+    ],
+    [
+      'and one with trailers is the last of its connection',
+      'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\nx-t: 1\r\n\r\n',
+      BROKEN,
+      '',
     ],
     ['with the connection', 'HTTP/1.1 200 OK\r\n\r\nok', BROKEN, 'ok'],
     ['and HTTP/1.0 keeps none', 'HTTP/1.0 200 OK\r\ncontent-length: 2\r\n\r\nok', BROKEN, 'ok'],

@@ -1,13 +1,15 @@
 import type { JobKind } from '@ghost/contract';
 import type { ClaimedJob } from '@ghost/queue';
 
+import { Abort } from '../abort.js';
+
 /** Why work in hand is broken off; the word that ends up in logs. */
 export type StopReason = 'shutdown' | 'lease_lost';
 
 /** A claimed job from its claim until its outcome is written. */
 export interface Held {
   readonly claimed: ClaimedJob;
-  readonly stop: AbortController;
+  readonly stop: Abort;
   /** Its outcome is known and waits to be written: there is nothing to abort any more. */
   readonly settling: boolean;
   /** On the monotonic clock; moved by each extension. */
@@ -43,7 +45,7 @@ export class InHand {
   take(claimed: ClaimedJob): Held {
     const held: Held = {
       claimed,
-      stop: new AbortController(),
+      stop: new Abort(),
       settling: false,
       leaseEndsAt: claimed.leaseEndsAt,
     };

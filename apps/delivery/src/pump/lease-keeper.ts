@@ -82,7 +82,7 @@ export class LeaseKeeper {
 
   /** When a lease is to be extended, or ends where that is asked for already. */
   #nextLookAt(held: Held, now: number): number {
-    if (held.stop.signal.aborted) return Number.POSITIVE_INFINITY;
+    if (held.stop.aborted) return Number.POSITIVE_INFINITY;
     // What only waits to be written is not broken off at the end of its lease.
     const endsAt = held.settling ? Number.POSITIVE_INFINITY : held.leaseEndsAt;
     if (this.#extending || held.leaseEndsAt <= now) return endsAt;

@@ -1,5 +1,6 @@
 import type { ClaimedJob, Queue } from '@ghost/queue';
 
+import type { Abort } from '../abort.js';
 import { type EmailSenderOptions, sendEmail } from './email.js';
 import type { Sent } from './sent.js';
 import type { Suppressions } from './suppressions.js';
@@ -13,7 +14,7 @@ export interface MailParts extends Omit<EmailSenderOptions, 'confirm'> {
 export function prepareMails({ queue, suppressions, ...options }: MailParts) {
   return async (jobs: readonly ClaimedJob[]) => {
     const suppressed = await suppressions.among(jobs.map(recipientOf));
-    return async (claimed: ClaimedJob, stop: AbortSignal): Promise<Sent> => {
+    return async (claimed: ClaimedJob, stop: Abort): Promise<Sent> => {
       const { job } = claimed;
       if (job.kind !== 'email') throw new Error(`Job ${claimed.id} is no mail`);
       if (suppressed.has(job.message.to.address.toLowerCase())) {
@@ -21,7 +22,7 @@ export function prepareMails({ queue, suppressions, ...options }: MailParts) {
       }
       const confirm = () => queue.confirm(claimed);
       const { message } = job;
-      return sendEmail({ id: claimed.id, message }, { ...options, confirm }, stop);
+      return sendEmail({ id: claimed.id, message }, { ...options, confirm }, stop.signal);
     };
   };
 }

@@ -1,5 +1,6 @@
 import type { ClaimedJob } from '@ghost/queue';
 
+import type { Abort } from '../abort.js';
 import type { FoundHook, HookDirectory } from './hook-directory.js';
 import type { Sent } from './sent.js';
 import type { SendWebhook } from './webhook.js';
@@ -8,7 +9,7 @@ import type { SendWebhook } from './webhook.js';
 export function prepareWebhooks(directory: HookDirectory, send: SendWebhook) {
   return async (jobs: readonly ClaimedJob[]) => {
     const hooks = await directory.find([...new Set(jobs.map(({ job }) => hookIdOf(job)))]);
-    return async (claimed: ClaimedJob, stop: AbortSignal): Promise<Sent> => {
+    return async (claimed: ClaimedJob, stop: Abort): Promise<Sent> => {
       const { job } = claimed;
       if (job.kind !== 'webhook') throw new Error(`Job ${claimed.id} is no webhook`);
       const found: FoundHook = hooks.get(job.hookId) ?? { state: 'deleted' };

@@ -41,8 +41,8 @@ function dialedSockets() {
 }
 
 /** Listens on both loopback addresses, at one port. */
-async function inside(port?: number) {
-  const v4 = await rawServer(() => undefined, INSIDE, port);
+async function inside() {
+  const v4 = await rawServer(() => undefined, INSIDE);
   // Some machines have no IPv6.
   const v6 = await rawServer(() => undefined, '::1', v4.port).catch(() => undefined);
   return { port: v4.port, connections: () => v4.connections() + (v6?.connections() ?? 0) };
@@ -123,11 +123,12 @@ describe('no inner address gets a socket', () => {
 
 describe('a name that leads outside, then inside', () => {
   async function rebinding(answerOf: (question: number) => string, answer = ANSWER) {
+    const inner = await inside();
     const outside = await rawServer(
       (socket) => socket.on('data', () => socket.write(answer)),
       PUBLIC,
+      inner.port,
     );
-    const inner = await inside(outside.port);
     let questions = 0;
     const dns = await dnsServer((_name, type) => {
       if (type !== 'A') return [];

@@ -1,8 +1,8 @@
 import type { AttemptFacts, AttemptOutcome } from '@ghost/contract';
 import { GENERIC_REFUSAL } from '@ghost/policy';
 
+import { Abort } from '../abort.js';
 import { AnswerReader } from '../net/answer-reader.js';
-import { Attempt } from '../net/attempt.js';
 import { dial, type Dialed, type Dialer, type DialProgress } from '../net/guarded-connection.js';
 import { type Exchanged, HttpConnection } from '../net/http-connection.js';
 import type { KeptConnections } from '../net/kept-connections.js';
@@ -33,7 +33,7 @@ export type SendWebhook = (
   delivery: WebhookDelivery,
   hook: Hook,
   /** Aborted by us: shutdown, or a lost lease; `reason` says which. */
-  stop: AbortSignal,
+  stop: Abort,
 ) => Promise<Sent>;
 
 type Ended =
@@ -82,22 +82,22 @@ export function createWebhookSender(options: WebhookSenderOptions): SendWebhook 
  */
 function withinDeadline(
   deadlineMs: number,
-  stop: AbortSignal,
-  work: (attempt: Attempt) => Promise<Ended>,
+  stop: Abort,
+  work: (attempt: Abort) => Promise<Ended>,
 ): Promise<Ended> {
   return new Promise((resolve) => {
-    const attempt = new Attempt();
+    const attempt = new Abort();
     const end = (tell: () => void) => {
-      if (attempt.over) return;
+      if (attempt.aborted) return;
       clearTimeout(timer);
-      stop.removeEventListener('abort', onStop);
+      stop.onAbort(undefined);
       tell();
-      attempt.end();
+      attempt.abort('over');
     };
-    const onStop = () => end(() => resolve({ kind: 'stopped', reason: String(stop.reason) }));
+    const onStop = () => end(() => resolve({ kind: 'stopped', reason: stop.reason }));
     const timer = setTimeout(() => end(() => resolve({ kind: 'deadline' })), deadlineMs);
-    stop.addEventListener('abort', onStop);
-    if (stop.aborted) return onStop();
+    stop.onAbort(onStop);
+    if (stop.aborted) return;
     const done = work(attempt);
     const tell = () => end(() => resolve(done));
     done.then(tell, tell);
@@ -113,7 +113,7 @@ interface Posting {
 }
 
 async function deliver(
-  attempt: Attempt,
+  attempt: Abort,
   posting: Posting,
   { kept, dialer }: WebhookSenderOptions,
 ): Promise<Ended> {
@@ -126,7 +126,7 @@ async function deliver(
       usable = known;
       const ended = await post(known, attempt, posting);
       // The peer had closed it and answered nothing: no try was made, so it is made now, once.
-      if (ended.kind !== 'fault' || progress.answer.started || attempt.over) return ended;
+      if (ended.kind !== 'fault' || progress.answer.started || attempt.aborted) return ended;
     }
     const dialed = await dial(target, dialer, progress, attempt.signal);
     if (!dialed.ok) return dialed.kind === 'forbidden' ? dialed : { ...dialed, code: undefined };
@@ -139,16 +139,16 @@ async function deliver(
 
 async function post(
   connection: HttpConnection,
-  attempt: Attempt,
+  attempt: Abort,
   { request, progress }: Posting,
 ): Promise<Exchanged> {
-  attempt.cutBy(() => connection.close());
+  attempt.onAbort(() => connection.close());
   progress.phase = 'request';
   const sentAt = performance.now();
   const ended = await connection.post(request, progress.answer, () => {
     progress.timings.firstByte = Math.round(performance.now() - sentAt);
   });
-  attempt.cutBy(undefined);
+  attempt.onAbort(undefined);
   return ended;
 }
 

@@ -9,8 +9,7 @@ interface ClaimedRow {
   attempts: number;
   tries: number;
   redelivery: boolean;
-  created_at: Date;
-  expires_at: Date;
+  expires_ms: number;
   event_id: string | null;
   hook_id: string | null;
   repository_id: string | null;
@@ -22,7 +21,11 @@ interface ClaimedRow {
   facts: [slow: boolean, ownerId: number | null, host: string | null];
 }
 
-const CLAIM = 'SELECT * FROM delivery_claim($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)';
+// Times as numbers: two parsed dates a job were 3 % of the CPU (measured).
+const CLAIM = `
+  SELECT id, lane, lease_no, attempts, tries, redelivery, extract(epoch FROM expires_at)::float8 * 1000 AS expires_ms,
+    event_id, hook_id, repository_id, account_id, own, content_id, body, parts, facts
+  FROM delivery_claim($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`;
 const NO_SHARES: Shares = { ownerMost: 1_000_000, hostMost: 1_000_000, owners: {}, hosts: {} };
 
 interface Limits {
@@ -104,8 +107,7 @@ function claimed(
     attempts: row.attempts,
     tries: row.tries,
     redelivery: row.redelivery,
-    createdAt: row.created_at,
-    expiresAt: row.expires_at,
+    expiresAtMs: row.expires_ms,
     slow,
     ownerId,
     host,
