@@ -15,6 +15,8 @@ const FEWEST_LANES = 25;
 const MOST_LANES = 400;
 /** A claim for less than half of the hands waits so long for more of them. */
 const GATHER_HANDS_MS = 10;
+/** What is due next is asked when the few jobs that a claim brought are on their way: both at once delayed them. */
+const ASK_AFTER_MS = 5;
 /** Work is due that a claim did not get: its lane is locked by an enqueue that is still open. */
 const FIRST_LOCKED_MS = 5;
 const LONGEST_LOCKED_MS = 250;
@@ -141,6 +143,11 @@ export class Pump {
       const { suspectMs } = await this.#nextDue(false);
       this.#suspectIn(suspectMs);
       return;
+    }
+    if (got > 0 && got < FEWEST_LANES) {
+      await this.#pause(ASK_AFTER_MS, () => !this.#running || this.#look);
+      // Whoever looks once more asks after that.
+      if (this.#look) return;
     }
     await this.#askNextDue({ fruitful: got > 0, tidy: got === 0 });
   }
