@@ -1,0 +1,92 @@
+import { describe, expect, test } from 'vitest';
+
+import { deliveryProcesses } from '../../../test/support/delivery-processes.js';
+import { startMailCatcher } from '../../../test/support/mail-catcher.js';
+import { waitUntil } from '../../../test/support/wait-until.js';
+import { relayPauseMs } from './rules/relay-pause.js';
+
+const ran = deliveryProcesses();
+
+describe('mails', () => {
+  test('a mail whose address is its reader’s no longer is cancelled, and the relay gets none', async () => {
+    const relay = await startMailCatcher();
+    ran.cleanups.push(() => relay.stop());
+    const [gone, kept] = await ran.seed.mails(['gone@one.example', 'kept@one.example']);
+    await ran.seed.pool.query(`DELETE FROM email_address WHERE address = 'gone@one.example'`);
+    await ran.startDelivery({ GHOST_SMTP_URL: relay.url });
+    const ended = async () => (await ran.seed.jobs()).filter(({ status }) => status !== 'pending');
+    await waitUntil(async () => (await ended()).length === 2, { what: 'both mails to end' });
+    expect(await ended()).toMatchObject([
+      { id: gone, status: 'cancelled', attempts: 0, tries: 0, lastError: 'address_removed' },
+      { id: kept, status: 'delivered' },
+    ]);
+    expect(relay.mails().map(({ envelope }) => envelope.to)).toEqual([['kept@one.example']]);
+  });
+
+  test('a relay that answers and refuses stops nobody: mails wait, webhooks go out', async () => {
+    const relay = await startMailCatcher({ auth: { user: 'ghost', pass: 'right' } });
+    ran.cleanups.push(() => relay.stop());
+    const target = await ran.receiver();
+    const delivery = await ran.startDelivery({
+      GHOST_SMTP_URL: relay.url.replace('smtp://', 'smtp://ghost:wrong@'),
+    });
+    await ran.seed.mails(['ada@one.example']);
+    await ran.seed.webhooks([await ran.seed.hook(target.url)]);
+    await target.waitForRequests(1);
+    expect(delivery.logged()).toContainEqual(
+      expect.objectContaining({ event: 'delivery.relay_refuses', code: 535 }),
+    );
+    expect(delivery.lines().join('\n')).not.toContain('wrong');
+    const mails = (await ran.seed.jobs()).filter(({ lastError }) => lastError === null);
+    expect(mails).toContainEqual(expect.objectContaining({ status: 'pending', attempts: 0 }));
+  });
+
+  test('a relay that refuses while its rest cannot be stored stops nobody either', async () => {
+    const relay = await startMailCatcher({ auth: { user: 'ghost', pass: 'right' } });
+    ran.cleanups.push(() => relay.stop());
+    const holder = await ran.seed.pool.connect();
+    ran.cleanups.push(() => holder.release());
+    await holder.query('BEGIN; LOCK TABLE delivery_relay IN ACCESS EXCLUSIVE MODE');
+    const starting = ran.startDelivery({
+      GHOST_SMTP_URL: relay.url.replace('smtp://', 'smtp://ghost:wrong@'),
+    });
+    // Nothing tells of the end of a rest that is not stored yet.
+    await holder.query('SELECT pg_sleep($1)', [(relayPauseMs(1) + 1_000) / 1_000]);
+    await holder.query('COMMIT');
+    expect(await (await starting).stop()).toEqual({ code: 0, signal: null });
+  }, 30_000);
+
+  test('a relay that faults rests, and is tried again by itself when it has rested', async () => {
+    let faults = 0;
+    const relay = await startMailCatcher({
+      onMailFrom: () => {
+        faults += 1;
+        return faults === 1 ? { code: 421, text: '4.3.2 Shutting down' } : undefined;
+      },
+    });
+    ran.cleanups.push(() => relay.stop());
+    const delivery = await ran.startDelivery({ GHOST_SMTP_URL: relay.url });
+    await ran.seed.mails(['ada@one.example']);
+    await relay.waitForMails(1, 15_000);
+    await ran.allDelivered();
+    expect(delivery.logged()).toContainEqual(
+      expect.objectContaining({ event: 'delivery.attempted', outcome: 'released' }),
+    );
+    expect(await ran.seed.jobs()).toMatchObject([{ tries: 1 }]);
+  }, 30_000);
+
+  test('no relay at all is said, and mails wait', async () => {
+    const target = await ran.receiver();
+    const delivery = await ran.startDelivery();
+    await ran.seed.mails(['ada@one.example']);
+    await ran.seed.webhooks([await ran.seed.hook(target.url)]);
+    await target.waitForRequests(1);
+    expect(delivery.logged()).toContainEqual(
+      expect.objectContaining({ event: 'delivery.mails_held' }),
+    );
+    expect(await delivery.stop()).toEqual({ code: 0, signal: null });
+    expect(await ran.seed.jobs()).toContainEqual(
+      expect.objectContaining({ status: 'pending', attempts: 0, leaseNo: 0 }),
+    );
+  });
+});
