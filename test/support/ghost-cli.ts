@@ -14,6 +14,7 @@ export interface GhostResult {
 export async function ghost(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
+  input = '',
 ): Promise<GhostResult> {
   const out: string[] = [];
   const err: string[] = [];
@@ -22,6 +23,7 @@ export async function ghost(
     print: (text) => void out.push(`${text}\n`),
     note: (text) => void err.push(`${text}\n`),
     now: () => new Date(),
+    input: async () => input,
   });
   return { code, out: out.join(''), err: err.join('') };
 }

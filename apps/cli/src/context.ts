@@ -11,6 +11,8 @@ export interface Context {
   /** Makes the command fail although it ran to its end. */
   fail(): void;
   now(): Date;
+  /** All of standard input, for what must not stand in the list of processes. */
+  input(): Promise<string>;
 }
 
 /**

@@ -1,5 +1,5 @@
 import { databaseErrorCode, DatabaseVersionError } from '@ghost/db';
-import { AccountError, explainDatabaseTrouble } from '@ghost/operations';
+import { AccountError, explainDatabaseTrouble, HookError } from '@ghost/operations';
 import { EXIT, SettingsError } from '@ghost/settings';
 
 import { CommandError } from './command-error.js';
@@ -17,7 +17,9 @@ export function explainError(error: unknown, databaseUrl: string | undefined): E
   if (error instanceof CommandError || error instanceof SettingsError) {
     return { exitCode: error.exitCode, message: error.message };
   }
-  if (error instanceof AccountError) return { exitCode: EXIT.failed, message: error.message };
+  if (error instanceof AccountError || error instanceof HookError) {
+    return { exitCode: EXIT.failed, message: error.message };
+  }
   if (error instanceof DatabaseVersionError)
     return { exitCode: EXIT.config, message: error.message };
   const code = databaseErrorCode(error);

@@ -1,3 +1,5 @@
+import { text } from 'node:stream/consumers';
+
 import { run } from './run.js';
 
 // `ghost jobs list | head` closes the pipe early: what is left to say has no reader.
@@ -10,7 +12,8 @@ for (const stream of [process.stdout, process.stderr]) {
 
 process.exitCode = await run(process.argv.slice(2), {
   env: process.env,
-  print: (text) => void process.stdout.write(`${text}\n`),
-  note: (text) => void process.stderr.write(`${text}\n`),
+  print: (line) => void process.stdout.write(`${line}\n`),
+  note: (line) => void process.stderr.write(`${line}\n`),
   now: () => new Date(),
+  input: () => text(process.stdin),
 });

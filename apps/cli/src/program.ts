@@ -5,6 +5,7 @@ import { Command } from 'commander';
 import { addAccountCommands } from './commands/account.js';
 import { addAuditCommands } from './commands/audit.js';
 import { addEventCommands } from './commands/event.js';
+import { addHookCommands } from './commands/hooks.js';
 import { addJobCommands } from './commands/jobs.js';
 import { addKeyCommands } from './commands/keys.js';
 import { addLaneCommands } from './commands/lanes.js';
@@ -27,6 +28,7 @@ Examples:
   npx ghost outbox list                      events that fan-out could not handle
   npx ghost event show <id>                  who got it, who did not and why
   npx ghost lanes resume hook:12             send what a held hook kept
+  npx ghost hooks rotate-secret 12           a new secret; the old one signs too for 24 hours
 
 Environment: DATABASE_URL names the database; "npx ghost settings" lists all variables.
 Exit codes: 0 done, 1 failed or something is missing, 69 the database is out of reach,
@@ -57,6 +59,7 @@ export function createProgram(context: Context): Command {
   addEventCommands(program, context);
   addJobCommands(program, context);
   addLaneCommands(program, context);
+  addHookCommands(program, context);
   addStatus(program, context);
   addSettings(program, context);
   addKeyCommands(program, context);

@@ -34,10 +34,11 @@ export {
 export * from './hooks/hooks.js';
 export * from './hooks/judge-hook.js';
 export { oldSecretHint, type SecretHistory } from './hooks/old-secret-hint.js';
+export * from './hooks/operate-hook.js';
 export { setUpHook } from './hooks/set-up-hook.js';
 export { inert, inertLine } from './inert.js';
 export * from './jobs.js';
-export * from './key-check.js';
+export { checkKeys, type KeyCheck, type UnreadableSecret } from './key-check.js';
 export * from './lanes.js';
 export { type AccountRef, type ChangeIn, findAccount, lockAccount } from './lock-account.js';
 export * from './outbox.js';

@@ -1,5 +1,11 @@
 import type { Pool } from '@ghost/db';
-import { encrypt, generateKeyEntry, type KeyRing, parseKeyRing } from '@ghost/vault';
+import {
+  encrypt,
+  generateKeyEntry,
+  type KeyRing,
+  parseKeyRing,
+  sealHookHeaders,
+} from '@ghost/vault';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { createTestDatabase, type TestDatabase } from '../../../test/support/test-database.js';
@@ -55,5 +61,35 @@ describe('checkKeys', () => {
       last,
     ]);
     expect((await checkKeys(pool, own)).listed).toMatchObject([{ hookId: Number(last) }]);
+  });
+
+  test('heeds custom headers, and no secret that has ended', async () => {
+    const [own, lost] = [ring(generateKeyEntry('own')), ring(generateKeyEntry('lost'))];
+    await pool.query('DELETE FROM hook');
+    const { rows } = await pool.query<{ id: string }>(
+      `INSERT INTO hook (repository_id, url, events) SELECT id, 'https://example.test/', '{*}' FROM repository RETURNING id`,
+    );
+    const id = rows[0]?.id ?? '';
+    const store = (headers: KeyRing) =>
+      pool.query(`UPDATE hook SET header_names = '{x-a}', headers_ciphertext = $1`, [
+        sealHookHeaders(headers, id, [['x-a', 'b']]),
+      ]);
+    await pool.query(
+      `INSERT INTO hook_secret (hook_id, ciphertext, created_at, expires_at)
+       VALUES ($1, $2, now() - interval '2 h', now() - interval '1 h'), ($1, $3, now(), NULL)`,
+      [
+        id,
+        encrypt(lost, 'the old one', { row: id, purpose: 'hook_secret' }),
+        encrypt(own, 'the new one', { row: id, purpose: 'hook_secret' }),
+      ],
+    );
+    await store(own);
+    expect(await checkKeys(pool, own)).toEqual({ secrets: 2, unreadable: 0, listed: [] });
+    await store(lost);
+    expect(await checkKeys(pool, own)).toMatchObject({
+      secrets: 2,
+      unreadable: 1,
+      listed: [{ hookId: Number(id), code: 'unknown_key' }],
+    });
   });
 });

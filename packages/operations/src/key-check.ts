@@ -3,6 +3,7 @@ import {
   decrypt,
   hookSecretContext,
   type KeyRing,
+  openHookHeaders,
   VaultError,
   type VaultErrorCode,
 } from '@ghost/vault';
@@ -25,42 +26,69 @@ export interface KeyCheck {
   listed: UnreadableSecret[];
 }
 
-/** Opens every secret at rest with a key ring, and tells which it cannot; no secret is kept or returned. */
+interface Sealed {
+  id: string;
+  hook_id: string;
+  ciphertext: string;
+}
+
+/** What ended is never opened again. */
+export const LIVE_SECRETS = `
+  SELECT id, hook_id, ciphertext FROM hook_secret WHERE (expires_at IS NULL OR expires_at > now())`;
+const SEALED_HEADERS = `
+  SELECT id, id AS hook_id, headers_ciphertext AS ciphertext FROM hook WHERE headers_ciphertext IS NOT NULL`;
+
+/**
+ * Opens every secret at rest with a key ring, and tells which it cannot; the custom headers of a hook
+ * count as one. No secret is kept or returned.
+ */
 export async function checkKeys(pool: Pool, ring: KeyRing): Promise<KeyCheck> {
   const check: KeyCheck = { secrets: 0, unreadable: 0, listed: [] };
-  let after = 0;
+  await checkAll(pool, LIVE_SECRETS, check, (row) => faultOfSecret(ring, row));
+  await checkAll(pool, SEALED_HEADERS, check, (row) =>
+    faultOf(() => openHookHeaders(ring, row.hook_id, row.ciphertext)),
+  );
+  return check;
+}
+
+async function checkAll(
+  pool: Pool,
+  select: string,
+  check: KeyCheck,
+  faultIn: (row: Sealed) => VaultError | null,
+): Promise<void> {
+  let after = '0';
   for (;;) {
-    const { rows } = await pool.query<{ id: string; hook_id: string; ciphertext: string }>(
-      'SELECT id, hook_id, ciphertext FROM hook_secret WHERE id > $1 ORDER BY id LIMIT $2',
-      [after, PAGE_SIZE],
+    const { rows } = await pool.query<Sealed>(
+      `${select} AND id > $1 ORDER BY id LIMIT ${PAGE_SIZE}`,
+      [after],
     );
     for (const row of rows) {
       check.secrets += 1;
-      const fault = faultOfSecret(ring, row.hook_id, row.ciphertext);
+      const fault = faultIn(row);
       if (!fault) continue;
       check.unreadable += 1;
-      if (check.listed.length < MAX_LISTED) {
-        check.listed.push({
-          hookId: Number(row.hook_id),
-          code: fault.code,
-          message: fault.message,
-        });
-      }
+      if (check.listed.length >= MAX_LISTED) continue;
+      const { code, message } = fault;
+      check.listed.push({ hookId: Number(row.hook_id), code, message });
     }
     const last = rows.at(-1);
-    if (!last || rows.length < PAGE_SIZE) return check;
-    after = Number(last.id);
+    if (!last || rows.length < PAGE_SIZE) return;
+    after = last.id;
   }
 }
 
 /** Why a secret at rest does not open with a key ring; null when it does. */
 export function faultOfSecret(
   ring: KeyRing,
-  hookId: string,
-  ciphertext: string,
+  { hook_id: hookId, ciphertext }: Pick<Sealed, 'hook_id' | 'ciphertext'>,
 ): VaultError | null {
+  return faultOf(() => decrypt(ring, ciphertext, hookSecretContext(hookId)));
+}
+
+function faultOf(open: () => unknown): VaultError | null {
   try {
-    decrypt(ring, ciphertext, hookSecretContext(hookId));
+    open();
     return null;
   } catch (error) {
     if (error instanceof VaultError) return error;

@@ -4,7 +4,7 @@ import { EXIT } from '@ghost/settings';
 import type { KeyRing, VaultError } from '@ghost/vault';
 
 import { describeDatabase, explainDatabaseTrouble } from './database-trouble.js';
-import { faultOfSecret } from './key-check.js';
+import { faultOfSecret, LIVE_SECRETS } from './key-check.js';
 import { StartError } from './start-error.js';
 
 /** Enough to tell a wrong key from one damaged row. */
@@ -39,12 +39,10 @@ export async function checkDatabase(databaseUrl: string): Promise<void> {
  */
 export async function checkNewestSecrets(sql: Sql, ring: KeyRing): Promise<void> {
   const rows = await sql.query<{ hook_id: string; ciphertext: string }>(
-    'SELECT hook_id, ciphertext FROM hook_secret ORDER BY id DESC LIMIT $1',
+    `${LIVE_SECRETS} ORDER BY id DESC LIMIT $1`,
     [SECRETS_TRIED],
   );
-  const faults: (VaultError | null)[] = rows.map((row) =>
-    faultOfSecret(ring, row.hook_id, row.ciphertext),
-  );
+  const faults: (VaultError | null)[] = rows.map((row) => faultOfSecret(ring, row));
   const [newest] = faults;
   if (newest === undefined || newest === null || faults.includes(null)) return;
   throw new StartError(

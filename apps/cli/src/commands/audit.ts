@@ -1,10 +1,11 @@
 import { type AuditRow, findAccount, listAudit } from '@ghost/operations';
 import { sqlOfPool } from '@ghost/queue';
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 
 import { type Context, withPool } from '../context.js';
 import { addPaging, type Paging, pageOf } from '../page.js';
 import { type Column, formatTime, printList } from '../print.js';
+import { readRepo } from '../read-repo.js';
 
 interface ListOptions extends Paging {
   repo?: string;
@@ -67,9 +68,4 @@ function describeDetail(detail: Readonly<Record<string, unknown>>): string {
   return Object.entries(detail)
     .map(([name, value]) => `${name}=${JSON.stringify(value)}`)
     .join(' ');
-}
-
-function readRepo(text: string): string {
-  if (/^[^/\s]+\/[^/\s]+$/u.test(text)) return text;
-  throw new InvalidArgumentError('It must have the form owner/name.');
 }

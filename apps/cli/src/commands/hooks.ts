@@ -1,0 +1,161 @@
+import {
+  type HoldChange,
+  type HookListing,
+  listHooks,
+  pauseHookAsOperator,
+  resumeHookAsOperator,
+  showHook,
+} from '@ghost/operations';
+import type { Pool } from '@ghost/db';
+import { createPostgresQueue, type Queue } from '@ghost/queue';
+import type { Command } from 'commander';
+
+import { changeEach } from '../change-each.js';
+import { type Context, withPool } from '../context.js';
+import { addPaging, type Paging, pageOf, readId } from '../page.js';
+import { type Column, formatTable, formatTime, printJson, printList } from '../print.js';
+import { readRepo } from '../read-repo.js';
+import { addHookChanges } from './hook-changes.js';
+
+const COLUMNS: readonly Column<HookListing>[] = [
+  { title: 'ID', cell: (row) => row.id },
+  { title: 'REPOSITORY', cell: (row) => row.repository },
+  { title: 'TO', cell: (row) => row.origin },
+  { title: 'ACTIVE', cell: (row) => (row.active ? 'yes' : 'no') },
+  { title: 'PENDING', cell: (row) => row.pending },
+  { title: 'LAST SUCCESS', cell: (row) => formatTime(row.lastSuccessAt) },
+  { title: 'HELD SINCE', cell: (row) => formatTime(row.held?.since ?? null) },
+  { title: 'HELD', cell: (row) => row.held?.code ?? null },
+  { title: 'EVENTS', cell: (row) => row.events.join(' ') },
+];
+
+export function addHookCommands(program: Command, context: Context): void {
+  const hooks = program
+    .command('hooks')
+    .description('webhook endpoints; what waits for one is its lane, hook:<id>');
+  addList(hooks, context);
+  addShow(hooks, context);
+  addHold(hooks, context, 'pause');
+  addHold(hooks, context, 'resume');
+  addHookChanges(hooks, context);
+}
+
+function addList(hooks: Command, context: Context): void {
+  addPaging(
+    hooks
+      .command('list')
+      .description(
+        'list hooks, the oldest first; of a URL scheme and host, as the rest may be secret',
+      )
+      .option('--repo <owner/name>', 'only of this repository', readRepo)
+      .option('--held', 'only held ones'),
+  )
+    .addHelpText(
+      'after',
+      '\nExamples:\n  npx ghost hooks list --repo ada/demo\n  npx ghost hooks list --held --json',
+    )
+    .action(({ json, repo, held = false, ...paging }: Paging & { repo?: string; held?: boolean }) =>
+      withPool(context, async (pool) => {
+        const filter = { held, ...(repo === undefined ? {} : { repository: repo }) };
+        const page = await pageOf(paging, (part) => listHooks(pool, { ...filter, ...part }));
+        printList(context, page.rows, COLUMNS, { json, empty: 'No such hooks.', more: page.more });
+      }),
+    );
+}
+
+function addShow(hooks: Command, context: Context): void {
+  hooks
+    .command('show')
+    .description('show a hook: what holds it, its headers (names alone), how its secret is changed')
+    .argument('<id>', 'as "hooks list" shows it', readId)
+    .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  npx ghost hooks show 12')
+    .action((id: number, { json }: { json?: boolean }) =>
+      withPool(context, async (pool) => {
+        const hook = await showHook(pool, id);
+        if (json) printJson(context, hook);
+        else context.print(describe(hook));
+      }),
+    );
+}
+
+function describe(hook: HookListing): string {
+  const lines: readonly [string, string][] = [
+    ['hook', `${hook.id} of ${hook.repository}`],
+    ['to', `${hook.origin}${hook.insecureSsl ? ' (its certificate is not verified)' : ''}`],
+    ['active', hook.active ? 'yes' : 'no: nothing new is sent to it'],
+    ['events', hook.events.join(' ')],
+    ['headers', hook.headerNames.join(' ') || 'none of its own'],
+    ['signs', `Standard Webhooks, Stripe's${hook.githubSignature ? " and GitHub's" : ''}`],
+    ['secret', describeSecret(hook)],
+    ['pending', String(hook.pending)],
+    ['last success', formatTime(hook.lastSuccessAt) || 'none'],
+    ['held', hook.held === null ? 'no' : `${formatTime(hook.held.since)} ${hook.held.message}`],
+  ];
+  if (hook.oldSecretHint !== null) return `${table(lines)}\n\n${hook.oldSecretHint}`;
+  return table(lines);
+}
+
+function describeSecret({ secretChangedAt, oldSecretUntil }: HookListing): string {
+  if (secretChangedAt === null) return 'its first';
+  return `changed ${formatTime(secretChangedAt)}; the one before signs until ${formatTime(oldSecretUntil)}`;
+}
+
+function table(lines: readonly [string, string][]): string {
+  return formatTable<readonly [string, string]>(
+    [
+      { title: '', cell: ([name]) => name },
+      { title: '', cell: ([, value]) => value },
+    ],
+    lines,
+  ).trimStart();
+}
+
+const HOLDS = {
+  pause: {
+    description: 'keep what is sent to hooks until somebody resumes them (7 days at most)',
+    change: pauseHookAsOperator,
+    done: 'is paused',
+    refused: 'was not paused',
+  },
+  resume: {
+    description: 'end a hold, whatever its reason: what was kept is sent; mend the cause first',
+    change: resumeHookAsOperator,
+    done: 'is resumed',
+    refused: 'was not resumed',
+  },
+} as const satisfies Record<
+  string,
+  {
+    description: string;
+    change: (pool: Pool, queue: Queue, id: number) => Promise<HoldChange>;
+    done: string;
+    refused: string;
+  }
+>;
+
+function addHold(hooks: Command, context: Context, verb: keyof typeof HOLDS): void {
+  const { description, change, done, refused } = HOLDS[verb];
+  hooks
+    .command(verb)
+    .description(description)
+    .argument('<id...>', 'as "hooks list" shows them', addId)
+    .option('--json', 'print JSON')
+    .addHelpText('after', `\nExample:\n  npx ghost hooks ${verb} 12`)
+    .action((ids: number[], { json }: { json?: boolean }) =>
+      withPool(context, (pool) => {
+        const queue = createPostgresQueue({ pool });
+        return changeEach(context, ids, json, {
+          change: (id) => change(pool, queue, id),
+          tell: (made) =>
+            made.result === 'done'
+              ? { done: `Hook ${made.hookId} ${done}; pending: ${made.pending}.` }
+              : { refused: `Hook ${made.hookId} ${refused}: ${made.reason}.` },
+        });
+      }),
+    );
+}
+
+function addId(text: string, before: number[] = []): number[] {
+  return [...before, readId(text)];
+}
