@@ -93,6 +93,10 @@ test('what belongs to another repository is not found in this one', async () => 
     [admin, 'DELETE', `/threads/comments/${there.commentId}`, undefined],
     [admin, 'GET', `/hooks/${there.hookId}`, undefined],
     [admin, 'PATCH', `/hooks/${there.hookId}`, { active: false }],
+    [admin, 'PATCH', `/hooks/${there.hookId}/config`, { headers: { 'x-a': 'b' } }],
+    [admin, 'POST', `/hooks/${there.hookId}/secret-rotations`, {}],
+    [admin, 'PUT', `/hooks/${there.hookId}/pause`, undefined],
+    [admin, 'DELETE', `/hooks/${there.hookId}/pause`, undefined],
     [admin, 'DELETE', `/hooks/${there.hookId}`, undefined],
   ] as const) {
     const answer = await person.ask(method, `/repos/owner/${here.name}${path}`, body);

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { checkHeader, checkHeaders } from './check-header.js';
 
@@ -67,6 +68,36 @@ describe('checkHeader', () => {
     const verdict = checkHeader('x-a', 's3cr3t\n');
     expect(verdict.ok ? '' : verdict.message).toMatch(/^Header "x-a" /);
     expect(JSON.stringify(verdict)).not.toContain('s3cr3t');
+  });
+});
+
+describe('whatever is given', () => {
+  const token = fc.stringMatching(/^x-[a-z0-9]{1,20}$/u).filter((name) => checkHeader(name, '').ok);
+  const visible = fc.stringMatching(/^[!-~]{1,40}$/u).filter((value) => checkHeader('x', value).ok);
+
+  test('what is accepted is one field of one line', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (name, value) => {
+        if (!checkHeader(name, value).ok) return;
+        expect(`${name}: ${value}`).toMatch(/^[^\s:]+: [\t -~]*$/u);
+      }),
+    );
+  });
+
+  test('a control character, or one beyond ASCII, is refused wherever it stands', () => {
+    const bad = fc.oneof(
+      fc.constantFrom('\r', '\n', '\r\n', '\u0000', '\u007f', '\u0085', '\u2028'),
+      fc
+        .string({ unit: 'binary', minLength: 1, maxLength: 1 })
+        .filter((one) => /[^\t -~]/u.test(one)),
+    );
+    fc.assert(
+      fc.property(token, visible, bad, fc.nat(40), (name, value, one, at) => {
+        const planted = (text: string) => text.slice(0, at) + one + text.slice(at);
+        expect(checkHeader(name, planted(value)).ok).toBe(false);
+        expect(checkHeader(planted(name), value).ok).toBe(false);
+      }),
+    );
   });
 });
 
