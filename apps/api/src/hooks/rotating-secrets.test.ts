@@ -5,6 +5,7 @@ import { standardForm } from '@ghost/signing';
 import { decrypt, encrypt, hookSecretContext, parseKeyRing } from '@ghost/vault';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
+import { askWhileLocked } from '../../../../test/support/ask-while-locked.js';
 import {
   type Json,
   type Person,
@@ -183,6 +184,25 @@ describe('rotating a secret', () => {
     const answers = await Promise.all([1, 2].map(() => rotate(id, {}, { 'if-match': tag })));
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 412]));
     expect(await live(id)).toHaveLength(2);
+  });
+
+  test('that waited for another is the newest, though its transaction began before', async () => {
+    const { id } = await addHook();
+    const other = encrypt(ring(), 'of the other', hookSecretContext(id));
+    await askWhileLocked(
+      api.pool,
+      `SELECT FROM hook WHERE id = ${id} FOR NO KEY UPDATE`,
+      () => rotate(id, { secret: 'the newest' }),
+      (run) =>
+        run(
+          `INSERT INTO hook_secret (hook_id, ciphertext, created_at) VALUES (${id}, '${other}', clock_timestamp())`,
+        ),
+    );
+    expect((await live(id)).map(([secret]) => secret)).toEqual([
+      'the newest',
+      'of the other',
+      FIRST,
+    ]);
   });
 
   test('stands in the audit, without the secret', async () => {

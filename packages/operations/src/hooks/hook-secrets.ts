@@ -105,10 +105,12 @@ async function storeSecret(
   given: string | null,
 ): Promise<SetSecret> {
   const secret = given ?? generateSecret();
-  await sql.query('INSERT INTO hook_secret (hook_id, ciphertext) VALUES ($1, $2)', [
-    hookId,
-    encrypt(ring, secret, hookSecretContext(hookId)),
-  ]);
+  // By the clock, not by when the transaction began: it may have waited for the lock behind a rotation that
+  // began later, and the newest secret is the one that signs alone where there is room for one.
+  await sql.query(
+    `INSERT INTO hook_secret (hook_id, ciphertext, created_at) VALUES ($1, $2, clock_timestamp())`,
+    [hookId, encrypt(ring, secret, hookSecretContext(hookId))],
+  );
   const standard = standardForm(secret);
   return {
     generated: given === null ? secret : null,
