@@ -105,6 +105,84 @@ describe('nobody reaches inside', () => {
   });
 });
 
+describe("the operator's settings, as a webhook meets them", () => {
+  const NAMED = 'http://endpoint.example.com:PORT/';
+
+  test.each<[string, Parameters<typeof policyOf>[0], string, string, string]>([
+    [
+      'a denied range, however wide the allowed one',
+      { allowCidrs: '127.0.0.0/8', denyCidrs: '127.0.0.1' },
+      NAMED,
+      'forbidden_address',
+      'operator_denied',
+    ],
+    [
+      'another port than the allowed one',
+      { allowCidrs: '127.0.0.1:1' },
+      NAMED,
+      'forbidden_address',
+      'loopback',
+    ],
+    [
+      'a host that is vouched for, which is loopback',
+      { allowHosts: 'endpoint.example.com,*.internal' },
+      NAMED,
+      'forbidden_address',
+      'loopback',
+    ],
+    [
+      'an inner name that nobody vouches for',
+      { allowCidrs: '127.0.0.0/8', allowHosts: '*.corp.internal' },
+      'http://ci.internal:PORT/',
+      'forbidden_address',
+      'name_internal',
+    ],
+    [
+      'plain http where https is asked for',
+      { allowCidrs: '127.0.0.0/8', httpsOnly: true },
+      NAMED,
+      'invalid_url',
+      'url_https_only',
+    ],
+    [
+      'a port that is not listed',
+      { allowCidrs: '127.0.0.0/8', ports: '443' },
+      NAMED,
+      'invalid_url',
+      'port_refused',
+    ],
+  ])('%s: refused', async (_what, raw, template, reason, refusal) => {
+    const target = await rawServer(() => undefined);
+    const dns = await dnsServer((_name, type) => (type === 'A' ? ['127.0.0.1'] : []));
+    const { send } = webhookSender({ policy: policyOf(raw), dns });
+    const { outcome, note } = await send(template.replace('PORT', String(target.port)));
+    expect(outcome).toMatchObject({ reason });
+    if (reason === 'forbidden_address') expect(factsOf(outcome).message).toBe(GENERIC_REFUSAL);
+    expect(note).toMatchObject({ refusal });
+    expect(target.connections()).toBe(0);
+  });
+
+  test.each<[string, (port: number) => Parameters<typeof policyOf>[0], string]>([
+    ['an allowed range, by its port', (port) => ({ allowCidrs: `127.0.0.1:${port}` }), NAMED],
+    [
+      'an inner name that is vouched for, at an allowed address',
+      () => ({ allowCidrs: '127.0.0.0/8', allowHosts: '*.internal' }),
+      'http://ci.internal:PORT/',
+    ],
+    [
+      'a port that is listed',
+      (port) => ({ allowCidrs: '127.0.0.0/8', ports: `443,${port}` }),
+      NAMED,
+    ],
+  ])('%s: delivered', async (_what, rawOf, template) => {
+    const target = await receiver();
+    const dns = await dnsServer((_name, type) => (type === 'A' ? ['127.0.0.1'] : []));
+    const { send } = webhookSender({ policy: policyOf(rawOf(target.port)), dns });
+    const { outcome } = await send(template.replace('PORT', String(target.port)));
+    expect(outcome.verdict).toBe('delivered');
+  });
+});
+
 describe('a DNS server without an answer', () => {
   interface Vector {
     id: string;
