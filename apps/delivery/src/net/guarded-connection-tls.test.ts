@@ -1,4 +1,6 @@
-import { rootCertificates, type TlsOptions } from 'node:tls';
+import { once } from 'node:events';
+import { type AddressInfo, connect } from 'node:net';
+import { createServer, rootCertificates, type TlsOptions } from 'node:tls';
 
 import { describe, expect, onTestFinished, test } from 'vitest';
 
@@ -8,6 +10,7 @@ import {
   FUTURE_CERTIFICATE,
   SIGNED_CERTIFICATE,
   TEST_CERTIFICATE,
+  TEST_CERTIFICATE_KEY,
 } from '../../../../test/support/tls-certificate.js';
 import { LOOPBACK_ALLOWED } from '../../../../test/support/webhook-sender.js';
 import { dial, type Dialer } from './guarded-connection.js';
@@ -20,10 +23,11 @@ interface Aim {
   host?: string;
   trust?: readonly string[];
   insecure?: boolean;
+  proxy?: { host: string; port: number };
 }
 
 /** Dials a secure endpoint that its name leads to on loopback; `ok`, or the reason and code of the fault. */
-async function dialed({ port, host = NAME, trust, insecure }: Aim) {
+async function dialed({ port, host = NAME, trust, insecure, proxy }: Aim) {
   const dialer: Dialer = {
     resolver: {
       resolve: async () => ({ found: true, addresses: ['127.0.0.1'] }),
@@ -32,6 +36,7 @@ async function dialed({ port, host = NAME, trust, insecure }: Aim) {
     },
     policy: LOOPBACK_ALLOWED,
     ...(trust ? { certificateAuthorities: trust } : {}),
+    ...(proxy ? { proxy: { ...proxy, secure: true, user: null, pass: null } } : {}),
   };
   const attempt = new AbortController();
   const literal = host === '127.0.0.1';
@@ -106,6 +111,46 @@ describe.each(Object.entries(BAD_CERTIFICATES))('a certificate %s', (_, bad) => 
   test('is taken where the hook says so', async () => {
     const { port } = await secureReceiver(server);
     expect(await dialed({ ...aim, port, insecure: true })).toBe('ok');
+  });
+});
+
+describe('a proxy that is spoken to over TLS', () => {
+  /** Opens a tunnel to one port, and hands on what comes. */
+  async function secureProxy(certificate: string, port: number) {
+    const server = createServer({ key: TEST_CERTIFICATE_KEY, cert: certificate }, (socket) => {
+      socket.on('error', () => undefined);
+      socket.once('data', () => {
+        socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
+        const upstream = connect(port, '127.0.0.1');
+        upstream.on('error', () => undefined);
+        socket.on('close', () => upstream.destroy());
+        socket.pipe(upstream).pipe(socket);
+      });
+    }).listen(0, '127.0.0.1');
+    server.on('tlsClientError', () => undefined);
+    await once(server, 'listening');
+    onTestFinished(() => void server.close());
+    return { host: '127.0.0.1', port: (server.address() as AddressInfo).port };
+  }
+
+  test('carries TLS inside of TLS', async () => {
+    const { port } = await secureReceiver({ cert: SIGNED_CERTIFICATE });
+    const proxy = await secureProxy(SIGNED_CERTIFICATE, port);
+    expect(await dialed({ port: 443, trust: TRUST, proxy })).toBe('ok');
+  });
+
+  test('is verified also for a hook that takes any certificate', async () => {
+    const { port } = await secureReceiver({ cert: EXPIRED_CERTIFICATE });
+    const [good, bad] = [
+      await secureProxy(SIGNED_CERTIFICATE, port),
+      await secureProxy(EXPIRED_CERTIFICATE, port),
+    ];
+    const aim = { port: 443, trust: TRUST };
+    expect(await dialed({ ...aim, proxy: good })).toMatchObject({ reason: 'tls_expired' });
+    expect(await dialed({ ...aim, proxy: good, insecure: true })).toBe('ok');
+    expect(await dialed({ ...aim, proxy: bad, insecure: true })).toMatchObject({
+      reason: 'proxy_failed',
+    });
   });
 });
 
