@@ -82,6 +82,7 @@ async function judgeOf(): Promise<Judge> {
   return async (url, answers) => {
     const target = targetOf(url, false);
     if (!target.ok) return 'refused';
+    if (!targetOf(target.url, false).ok) throw new Error('saved, it would be refused');
     const dialer = {
       resolver: {
         resolve: async () =>

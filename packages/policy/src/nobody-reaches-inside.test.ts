@@ -72,6 +72,7 @@ test('whatever is typed, an accepted URL has an accepted host in its normal form
   const input = fc.oneof(
     fc.webUrl({ withFragments: true, withQueryParameters: true }),
     fc.array(pieces, { maxLength: 12 }).map((parts) => parts.join('')),
+    fc.integer({ min: 300, max: 2_100 }).map((count) => `https://example.com/${'é'.repeat(count)}`),
     fc.array(pieces, { maxLength: 8 }).map((parts) => `https://${parts.join('')}`),
     fc.string({ unit: 'binary', maxLength: 40 }).map((text) => `http://${text}`),
   );

@@ -82,6 +82,12 @@ export const urlInput: fc.Arbitrary<string> = fc.oneof(
   { weight: 2, arbitrary: whole },
   { weight: 2, arbitrary: pieces.map((rest) => `https://${rest}`) },
   { weight: 1, arbitrary: pieces },
+  {
+    weight: 1,
+    arbitrary: fc
+      .tuple(whole, fc.constantFrom('é', 'a', '%', '日'), fc.nat(2_100))
+      .map(([url, char, count]) => url + char.repeat(count)),
+  },
   { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 60 }) },
   { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 60 }).map((t) => `http://${t}`) },
 );

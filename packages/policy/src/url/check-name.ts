@@ -18,6 +18,8 @@ export type NamePolicyReason =
 const LOOPBACK_NAMES: ReadonlySet<string> = new Set([
   'localhost',
   'localdomain',
+  'localdomain4',
+  'localdomain6',
   'ip6-localhost',
   'ip6-loopback',
 ]);
@@ -37,7 +39,7 @@ const METADATA_NAMES: ReadonlySet<string> = new Set([
   'rancher-metadata',
 ]);
 
-/** Suffixes that no public resolver delegates: RFC 6762 (local and appendix G), 7686, 8375, 9476, ICANN's .internal, Kubernetes. */
+/** Suffixes that no public resolver delegates: RFC 6762 (local and appendix G), 7686, 9476, ICANN's .internal, Kubernetes, Consul; under .arpa no host takes webhooks (home.arpa: RFC 8375). */
 const INTERNAL_SUFFIXES: ReadonlySet<string> = new Set([
   'local',
   'internal',
@@ -48,7 +50,12 @@ const INTERNAL_SUFFIXES: ReadonlySet<string> = new Set([
   'lan',
   'svc',
   'cluster.local',
-  'home.arpa',
+  'localnet',
+  'intra',
+  'workgroup',
+  'consul',
+  'docker',
+  'arpa',
   'onion',
   'alt',
 ]);

@@ -41,6 +41,8 @@ describe('the form', () => {
   test.each([
     ['', 'url_empty'],
     [`https://example.com/${'a'.repeat(2048)}`, 'url_too_long'],
+    [`https://example.com/${'é'.repeat(400)}`, 'url_too_long'],
+    [`https://example.com/${'é'.repeat(300)}`, 'ok'],
     ['https://example.com/a b', 'url_hidden_characters'],
     ['https://exam\tple.com/', 'url_hidden_characters'],
     ['https://example.com/\u202e', 'url_hidden_characters'],
@@ -117,6 +119,9 @@ describe('names', () => {
     ['ci.internal', 'name_internal'],
     ['kubernetes.default.svc', 'name_internal'],
     ['x.home.arpa', 'name_internal'],
+    ['ipv4only.arpa', 'name_internal'],
+    ['web.service.consul', 'name_internal'],
+    ['localhost6.localdomain6', 'name_loopback'],
     ['intranet', 'name_single_label'],
     ['internal.example.com', 'ok'],
     ['localhost.example.com', 'ok'],

@@ -47,7 +47,7 @@ export type UrlVerdict =
 /** What the owner reads about the form of a URL; everything else is `GENERIC_REFUSAL`. */
 const FORM_MESSAGES: Record<UrlFormReason | NameFormReason, string> = {
   url_empty: 'The URL is empty.',
-  url_too_long: `The URL is longer than ${MAX_URL_CHARS} characters.`,
+  url_too_long: `The URL, percent-encoded, is longer than ${MAX_URL_CHARS} characters.`,
   url_hidden_characters:
     'The URL holds blanks, line breaks or hidden characters. Remove them, or percent-encode them in the path.',
   url_malformed: 'This is not a URL such as https://example.com/hook.',
@@ -78,6 +78,8 @@ export function checkUrl(input: string, policy: AddressPolicy): UrlVerdict {
   const secure = url.protocol === 'https:';
   if (policy.httpsOnly && !secure) return refuse('url_https_only');
   url.hash = '';
+  // What is stored is judged again at each send: percent-encoding may have made it longer.
+  if (url.href.length > MAX_URL_CHARS) return refuse('url_too_long');
   const port = url.port === '' ? (secure ? 443 : 80) : Number(url.port);
   const host = url.hostname.replace(/^\[|\]$/g, '');
   const parsed = parseAddress(host);
