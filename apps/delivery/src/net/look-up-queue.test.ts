@@ -97,6 +97,16 @@ describe('look-ups of new names', () => {
     await answer('first-0');
     expect(asked.slice(AT_ONCE)).toEqual(['wanted']);
   });
+
+  test('that wait at the end are not begun', async () => {
+    const { lookUps, asked, find, findMany, answer } = queue();
+    findMany(AT_ONCE, 'first');
+    const waiting = find('waiting');
+    lookUps.close();
+    expect(await waiting).toBe('too many');
+    await answer('first-0');
+    expect([asked.length, lookUps.waiting]).toEqual([AT_ONCE, 0]);
+  });
 });
 
 describe('names that are never answered', () => {

@@ -94,6 +94,17 @@ export class LookUpQueue<Found> {
     }
   }
 
+  /** Those that wait are not begun any more: they find what is found when too many wait. */
+  close(): void {
+    for (const room of this.#rooms) {
+      for (const lookUp of room.waiting) {
+        this.#byHost.delete(lookUp.host);
+        lookUp.settle(this.#tooMany);
+      }
+      room.waiting.clear();
+    }
+  }
+
   #add(host: string): LookUp<Found> | undefined {
     const room = this.#roomFor(host);
     if (this.#isFull(room) && this.waiting >= MOST_WAITING) return undefined;

@@ -51,7 +51,10 @@ export function createResolver(servers: readonly string[] = []): Resolver {
     get pending() {
       return lookUps.underWay;
     },
-    close: () => cares.cancel(),
+    close: () => {
+      lookUps.close();
+      cares.cancel();
+    },
   };
 }
 
