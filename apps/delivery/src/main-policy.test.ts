@@ -14,7 +14,11 @@ import {
 import { startProcess } from '../../../test/support/processes.js';
 import { dnsServer, rawServer, secureReceiver } from '../../../test/support/servers-of-a-test.js';
 import { createTestDatabase } from '../../../test/support/test-database.js';
-import { SIGNED_CERTIFICATE, TEST_CERTIFICATE } from '../../../test/support/tls-certificate.js';
+import {
+  EXPIRED_CERTIFICATE,
+  SIGNED_CERTIFICATE,
+  TEST_CERTIFICATE,
+} from '../../../test/support/tls-certificate.js';
 import { waitUntil } from '../../../test/support/wait-until.js';
 
 describe('a bad entry about addresses', () => {
@@ -56,7 +60,7 @@ describe('a bad entry about addresses', () => {
 });
 
 describe('delivery as it is run', () => {
-  test('trusts the authorities that are added; tells an owner one sentence and its log the reason', async () => {
+  test('trusts the authorities that are added, and any where a hook says so; tells an owner one sentence and its log the reason', async () => {
     const database = await createTestDatabase();
     onTestFinished(() => database.drop());
     const seed = await createDeliverySeed(database.url);
@@ -65,6 +69,7 @@ describe('delivery as it is run', () => {
     onTestFinished(() => rm(folder, { recursive: true }));
     await writeFile(path.join(folder, 'ca.pem'), `ours:\n${TEST_CERTIFICATE}`);
     const secure = await secureReceiver({ cert: SIGNED_CERTIFICATE });
+    const expired = await secureReceiver({ cert: EXPIRED_CERTIFICATE });
     const inner = await rawServer(() => undefined);
     const dns = await dnsServer((name, type) =>
       type === 'AAAA' ? [] : [name.startsWith('inside') ? '127.0.0.9' : '127.0.0.1'],
@@ -80,20 +85,31 @@ describe('delivery as it is run', () => {
       }),
       ready: /"delivery\.started"/u,
     });
-    const [good, inside] = [
-      await seed.hook(`https://hooks.example.com:${secure.port}/x`),
-      await seed.hook(`http://inside.example.com:${inner.port}/x`),
-    ];
-    await seed.webhooks([good, inside]);
-    await waitUntil(async () => (await seed.attempts()).length === 2, { what: 'both attempts' });
+    const hookIds: number[] = [];
+    for (const url of [
+      `https://hooks.example.com:${secure.port}/x`,
+      `http://inside.example.com:${inner.port}/x`,
+      `https://hooks.example.com:${expired.port}/x`,
+      `https://any.example.com:${expired.port}/x`,
+    ]) {
+      hookIds.push(await seed.hook(url));
+    }
+    const insecure = hookIds.at(-1);
+    await seed.pool.query('UPDATE hook SET insecure_ssl = true WHERE id = $1', [insecure]);
+    const jobs = await seed.webhooks(hookIds);
+    await waitUntil(async () => (await seed.attempts()).length === 4, { what: 'all attempts' });
     const attempts = await seed.attempts();
-    expect(attempts.map(({ outcome }) => outcome).toSorted()).toEqual(['delivered', 'retry']);
-    const refused = attempts.find(({ outcome }) => outcome === 'retry');
-    expect(refused).toMatchObject({ reason: 'forbidden_address', message: GENERIC_REFUSAL });
+    expect(jobs.map((id) => attempts.find(({ jobId }) => jobId === id))).toMatchObject([
+      { outcome: 'delivered' },
+      { outcome: 'retry', reason: 'forbidden_address', message: GENERIC_REFUSAL },
+      { outcome: 'retry', reason: 'tls_expired' },
+      { outcome: 'delivered' },
+    ]);
     const line = await delivery.waitForLine(/"forbidden_address"/u);
     expect(JSON.parse(line)).toMatchObject({ refusal: 'loopback', address: '127.0.0.9' });
     expect(line).not.toContain('inside.example.com');
     expect(secure.asked).toEqual(['hooks.example.com']);
+    expect(expired.heads).toHaveLength(1);
     expect(inner.connections()).toBe(0);
     expect(await delivery.stop()).toMatchObject({ code: 0 });
   });

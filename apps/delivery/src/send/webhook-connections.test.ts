@@ -6,7 +6,7 @@ import {
   receiver,
   secureReceiver,
 } from '../../../../test/support/servers-of-a-test.js';
-import { TEST_CERTIFICATE } from '../../../../test/support/tls-certificate.js';
+import { EXPIRED_CERTIFICATE, TEST_CERTIFICATE } from '../../../../test/support/tls-certificate.js';
 import { waitUntil } from '../../../../test/support/wait-until.js';
 import { webhookSender } from '../../../../test/support/webhook-sender.js';
 
@@ -72,6 +72,20 @@ describe('a secure endpoint', () => {
       });
     }
     expect(target.heads).toEqual([]);
+  });
+});
+
+describe('a hook that takes any certificate', () => {
+  test('gets its webhooks, and verifies again as soon as it is to', async () => {
+    const target = await secureReceiver({ cert: EXPIRED_CERTIFICATE });
+    const { send, kept } = webhookSender({ trust: TEST_CERTIFICATE });
+    const url = `https://127.0.0.1:${target.port}/`;
+    const insecure = { hook: { insecure: true } };
+    expect((await send(url, insecure)).outcome.verdict).toBe('delivered');
+    await waitUntil(() => kept.size === 1, { what: 'the connection to be kept' });
+    expect((await send(url)).outcome).toMatchObject({ verdict: 'retry', reason: 'tls_expired' });
+    expect((await send(url, insecure)).outcome.verdict).toBe('delivered');
+    expect(target.heads).toHaveLength(2);
   });
 });
 
