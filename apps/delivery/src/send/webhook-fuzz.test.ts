@@ -16,5 +16,6 @@ test('random answers crash nothing, hang nothing, and none is taken for the next
     slackMs: 1_000,
   });
   expect(fuzzed).toMatchObject({ attempts: ATTEMPTS, faults: [], socketsLeft: 0 });
+  expect(fuzzed.intactLate).toBeLessThan(fuzzed.intact / 2);
   expect(Math.min(fuzzed.intact, fuzzed.reused, fuzzed.delivered)).toBeGreaterThan(30);
 });

@@ -14,6 +14,8 @@ import { randomScript, type Script } from './random-answer.js';
 import { type Random, seededRandom } from './seeded-random.js';
 
 const DEADLINE_MS = 1_000;
+/** Timers may be that early. */
+const EARLY_MS = 5;
 /** What was written in pieces before the next request may have crossed with it on its way. */
 const CROSSED_MS = 50;
 /** Only what is idle for a turn of the loop is kept, and used again. */
@@ -36,6 +38,8 @@ export interface Fuzzed {
   attempts: number;
   /** Of them with an answer that nothing was done to. */
   intact: number;
+  /** Of these, ended by their deadline alone: a fault, or a busy machine. */
+  intactLate: number;
   /** Webhooks that were sent over a connection that had carried one before. */
   reused: number;
   delivered: number;
@@ -64,6 +68,7 @@ export async function fuzzAnswers(options: FuzzOptions): Promise<Fuzzed> {
   const seen: Fuzzed = {
     attempts: 0,
     intact: 0,
+    intactLate: 0,
     reused: 0,
     delivered: 0,
     latestMs: 0,
@@ -116,12 +121,16 @@ async function sendInTurn(
     const sent = await sender.send(url, { id, job }).catch((error: unknown) => ({ error }));
     const tookMs = performance.now() - startedAt;
     seen.latestMs = Math.max(seen.latestMs, tookMs - DEADLINE_MS);
+    const late = tookMs >= DEADLINE_MS - EARLY_MS;
     const faults =
       'error' in sent
         ? [`it threw ${String(sent.error)}`]
-        : faultsOf(sent.outcome, sending, sendings);
+        : faultsOf(sent.outcome, sending, sendings, late);
     if (tookMs > DEADLINE_MS + slackMs) faults.push(`it took ${tookMs.toFixed(0)} ms`);
-    if (sending.script?.intact) seen.intact += 1;
+    if (sending.script?.intact) {
+      seen.intact += 1;
+      if (late && !sending.crossed) seen.intactLate += 1;
+    }
     if (sending.reused) seen.reused += 1;
     if ('outcome' in sent && sent.outcome.verdict === 'delivered') seen.delivered += 1;
     if (faults.length > 0 && seen.faults.length < MOST_FAULTS) {
@@ -178,6 +187,7 @@ function faultsOf(
   outcome: AttemptOutcome,
   { id, script, crossed }: Sending,
   sendings: ReadonlyMap<string, Sending>,
+  late: boolean,
 ): string[] {
   const facts = 'facts' in outcome ? outcome.facts : null;
   if (!facts) return [`it is ${outcome.verdict}, without facts`];
@@ -186,7 +196,7 @@ function faultsOf(
   if (!crossed && to !== undefined && to !== id && sendings.has(to)) {
     faults.push(`it has the answer to ${to}`);
   }
-  if (script?.intact && !crossed) {
+  if (script?.intact && !crossed && !late) {
     const { status, body } = script.intact;
     if (facts.status !== status) faults.push(`its status is ${facts.status}, not ${status}`);
     else if (facts.bodyExcerpt !== body) {
