@@ -9,7 +9,6 @@ import { waitUntil } from '../wait-until.js';
 import type { ClientSockets } from './client-sockets.js';
 import type { HostileCase, Pace } from './answers/hostile-case.js';
 import { onRequest } from './on-request.js';
-import { UNTRUSTWORTHY_KEY } from './answers/untrustworthy-certificates.js';
 
 const SOCKETS_END_WITHIN_MS = 2_000;
 /** A connection is kept a turn of the loop after its answer. */
@@ -57,7 +56,7 @@ export async function startCaseServer(played: HostileCase, pace: Pace): Promise<
       });
     },
     undefined,
-    typeof secure === 'object' ? { tls: { key: UNTRUSTWORTHY_KEY, cert: secure.certificate } } : {},
+    typeof secure === 'object' ? { tls: secure } : {},
   );
   return {
     ...server,
@@ -74,7 +73,7 @@ export async function startCaseServer(played: HostileCase, pace: Pace): Promise<
 export function senderTo({ secure }: HostileCase, deadlineMs: number): OpenWebhookSender {
   return openWebhookSender({
     deadlineMs,
-    ...(typeof secure === 'object' ? { trust: secure.certificate } : {}),
+    ...(typeof secure === 'object' ? { trust: secure.cert } : {}),
   });
 }
 

@@ -1,11 +1,17 @@
 import { answers, delivered, fails, type HostileCase } from './hostile-case.js';
-import { bytesOf, head, OK, saysAndEnds, saysAndResets } from './server-moves.js';
-import { CERTIFICATE_OF_ANOTHER, EXPIRED_CERTIFICATE } from './untrustworthy-certificates.js';
+import { bytesOf, head, OK, saysAndBreaksOff, saysAndEnds, saysAndResets } from './server-moves.js';
+import { TEST_CERTIFICATE, TEST_CERTIFICATE_KEY } from '../../tls-certificate.js';
+import {
+  CERTIFICATE_OF_ANOTHER,
+  EXPIRED_CERTIFICATE,
+  UNTRUSTWORTHY_KEY,
+} from './untrustworthy-certificates.js';
 
 const CLOSED = fails('connection_closed');
 const RESET = fails('connection_reset');
-/** What the system tells of a reset that came while the request was written is a matter of moments. */
+/** A reset may come while the request is written, or be read together with bytes before it: then it looks like an end. */
 const CUT = fails('connection_reset', 'connection_closed');
+const TRUSTED = { cert: TEST_CERTIFICATE, key: TEST_CERTIFICATE_KEY };
 const HALF_HEAD = `${OK}\r\ncontent-length: 0\r\nx-`;
 const TEN = head(OK, 'content-length: 10');
 
@@ -19,7 +25,7 @@ const tls = (what: string, play: HostileCase['play'], reason = 'tls_failed'): Ho
 const certificate = (what: string, vector: string, pem: string, reason: string): HostileCase => ({
   what,
   vector,
-  secure: { certificate: pem },
+  secure: { cert: pem, key: UNTRUSTWORTHY_KEY },
   play: saysAndEnds(TEN),
   expected: fails(reason),
 });
@@ -38,12 +44,31 @@ export const BROKEN_OFF_ANSWERS: readonly HostileCase[] = [
   ),
   certificate('has a certificate that expired', 'resp-027', EXPIRED_CERTIFICATE, 'tls_expired'),
   certificate("has another's certificate", 'resp-029', CERTIFICATE_OF_ANOTHER, 'tls_wrong_host'),
+  {
+    what: 'closes after the TLS handshake',
+    secure: TRUSTED,
+    at: 'accept',
+    play: saysAndEnds(''),
+    expected: CUT,
+  },
+  {
+    what: 'closes after half a head over TLS, without a word of TLS',
+    secure: TRUSTED,
+    play: saysAndBreaksOff(HALF_HEAD),
+    expected: CUT,
+  },
+  {
+    what: 'closes in the body over TLS, without a word of TLS',
+    secure: TRUSTED,
+    play: saysAndBreaksOff(`${TEN}abc`),
+    expected: delivered(200, { body: 'abc' }),
+  },
   { what: 'closes without an answer', play: saysAndEnds(''), expected: CLOSED },
   { what: 'resets without an answer', play: saysAndResets(''), expected: RESET },
   { what: 'closes in its status line', play: saysAndEnds('HTTP/1.1 2'), expected: CLOSED },
-  { what: 'resets in its status line', play: saysAndResets('HTTP/1.1 2'), expected: RESET },
+  { what: 'resets in its status line', play: saysAndResets('HTTP/1.1 2'), expected: CUT },
   { what: 'closes after half a head', play: saysAndEnds(HALF_HEAD), expected: CLOSED },
-  { what: 'resets after half a head', play: saysAndResets(HALF_HEAD), expected: RESET },
+  { what: 'resets after half a head', play: saysAndResets(HALF_HEAD), expected: CUT },
   {
     what: 'closes before the empty line',
     play: saysAndEnds(`${OK}\r\nx: y\r\n`),

@@ -12,7 +12,7 @@ export interface HostileCase {
   /** The vector of test/fixtures/response-vectors.json that it plays. */
   vector?: string;
   /** `https` to a server that speaks no TLS by itself, or that has this certificate. */
-  secure?: 'bare' | { certificate: string };
+  secure?: 'bare' | { cert: string; key: string };
   /** When it plays: at once, or (left out) when the request was read to its end. */
   at?: 'accept';
   play: (socket: Socket, pace: Pace) => void;

@@ -37,6 +37,13 @@ export const saysAndResets =
     else socket.write(bytesOf(text), () => setTimeout(() => socket.resetAndDestroy(), 20));
   };
 
+/** Says it, and is gone when the peer has had time to read it. */
+export const saysAndBreaksOff =
+  (text: string): Play =>
+  (socket) => {
+    socket.write(bytesOf(text), () => setTimeout(() => socket.destroy(), 20));
+  };
+
 /** Says `start`, then `text` byte by byte, over and over. */
 export const drips =
   (start: string, text: string): Play =>

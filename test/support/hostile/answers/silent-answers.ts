@@ -1,3 +1,4 @@
+import { TEST_CERTIFICATE, TEST_CERTIFICATE_KEY } from '../../tls-certificate.js';
 import { answers, delivered, fails, type HostileCase } from './hostile-case.js';
 import { drips, head, OK, says } from './server-moves.js';
 
@@ -38,6 +39,13 @@ export const SILENT_ANSWERS: readonly HostileCase[] = [
     // A handshake record of 80 bytes is announced, and the first of a server hello come.
     play: says('\x16\x03\x03\x00\x50\x02\x00\x00\x4c\x03\x03'),
     expected: fails('tls_timeout'),
+  },
+  {
+    what: 'says nothing after the TLS handshake',
+    secure: { cert: TEST_CERTIFICATE, key: TEST_CERTIFICATE_KEY },
+    ...LATE,
+    play: nothing,
+    expected: NO_ANSWER,
   },
   { what: 'reads the request and says nothing', ...LATE, play: nothing, expected: NO_ANSWER },
   { what: 'stops in its status line', ...LATE, play: says('HTTP/1.1 2'), expected: NO_ANSWER },
