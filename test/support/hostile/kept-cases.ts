@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 
 import { bytesOf, head, OK } from './answers/server-moves.js';
 
@@ -6,14 +7,12 @@ import { bytesOf, head, OK } from './answers/server-moves.js';
 export interface KeptCase {
   what: string;
   /**
-   * Answers one request.
+   * Answers one request; the next webhook is sent when all that it does about it is done.
    *
    * @param answer - the honest one: 200, without a body, and names its request
    * @param first - the first of its connection
    */
-  play: (socket: Socket, answer: Answer, first: boolean) => void;
-  /** Each webhook is sent that long after the answer to the last. */
-  idleMs: number;
+  play: (socket: Socket, answer: Answer, first: boolean) => void | Promise<void>;
   /** The next webhook may have the same connection. */
   reused: boolean;
   /** Requests that the server sees for each webhook after the first, where it is not one. */
@@ -28,49 +27,40 @@ export const ANSWER_TO = 'x-answer-to';
 const EMPTY = 'content-length: 0';
 /** An answer to nothing. */
 export const POISON = head('HTTP/1.1 500 Poison', `${ANSWER_TO}: nothing`, EMPTY);
-/** Long enough that what was said meanwhile was read. */
-const IDLE_MS = 60;
-const SOON_MS = 10;
+/** After an answer its connection is idle. */
+const IDLE_AFTER_MS = 20;
 
-const later = (socket: Socket, act: () => void) => {
-  const timer = setTimeout(act, SOON_MS);
-  socket.on('close', () => clearTimeout(timer));
-};
 /** Says something right behind a complete answer. */
 const followed = (what: string, text: string): KeptCase => ({
   what,
-  idleMs: 0,
   reused: false,
   play: (socket, answer) => void socket.write(bytesOf(answer(EMPTY) + text)),
 });
 /** Does something while the connection is idle. */
 const whenIdle = (what: string, act: (socket: Socket) => void): KeptCase => ({
   what,
-  idleMs: IDLE_MS,
   reused: false,
-  play: (socket, answer) => {
+  play: async (socket, answer) => {
     socket.write(answer(EMPTY));
-    later(socket, () => act(socket));
+    await delay(IDLE_AFTER_MS);
+    act(socket);
   },
 });
 
 export const KEPT_CASES: readonly KeptCase[] = [
   {
     what: 'answers and waits',
-    idleMs: IDLE_MS,
     reused: true,
     play: (socket, answer) => void socket.write(answer(EMPTY)),
   },
   {
     what: 'answers in chunks and waits',
-    idleMs: IDLE_MS,
     reused: true,
     play: (socket, answer) =>
       void socket.write(`${answer('transfer-encoding: chunked')}2\r\nok\r\n0\r\n\r\n`),
   },
   {
     what: 'answers byte by byte and waits',
-    idleMs: IDLE_MS,
     reused: true,
     play: (socket, answer) => {
       for (const byte of answer(EMPTY)) socket.write(byte);
@@ -82,14 +72,12 @@ export const KEPT_CASES: readonly KeptCase[] = [
   followed('writes NUL behind its answer', '\0'),
   {
     what: 'writes a second answer behind the last chunk',
-    idleMs: 0,
     reused: false,
     play: (socket, answer) =>
       void socket.write(`${answer('transfer-encoding: chunked')}2\r\nok\r\n0\r\n\r\n${POISON}`),
   },
   {
     what: 'writes a second answer as the body of a 204',
-    idleMs: IDLE_MS,
     reused: false,
     play: (socket, answer) =>
       void socket.write(
@@ -98,7 +86,6 @@ export const KEPT_CASES: readonly KeptCase[] = [
   },
   {
     what: 'writes more than the length of its body',
-    idleMs: IDLE_MS,
     reused: false,
     play: (socket, answer) => void socket.write(`${answer('content-length: 2')}ok${POISON}`),
   },
@@ -116,32 +103,27 @@ export const KEPT_CASES: readonly KeptCase[] = [
   whenIdle('resets when idle', (socket) => void socket.resetAndDestroy()),
   {
     what: 'says close and waits',
-    idleMs: IDLE_MS,
     reused: false,
     play: (socket, answer) => void socket.write(answer('Connection: Close', EMPTY)),
   },
   {
     what: 'says close among other options and waits',
-    idleMs: IDLE_MS,
     reused: false,
     play: (socket, answer) => void socket.write(answer('connection: keep-alive, close', EMPTY)),
   },
   {
     what: 'is HTTP/1.0 and waits',
-    idleMs: IDLE_MS,
     reused: false,
     play: (socket, answer) => void socket.write(answer(EMPTY).replace(OK, 'HTTP/1.0 200 OK')),
   },
   {
     what: 'closes when the next request comes',
-    idleMs: IDLE_MS,
     reused: false,
     requests: 2,
     play: (socket, answer, first) => void (first ? socket.write(answer(EMPTY)) : socket.end()),
   },
   {
     what: 'resets when the next request comes',
-    idleMs: IDLE_MS,
     reused: false,
     requests: 2,
     play: (socket, answer, first) =>
