@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 
 import { delivered, fails, type HostileCase } from './hostile-case.js';
-import { floods, head, OK, says } from './server-moves.js';
+import { floods, head, OK, pours, says } from './server-moves.js';
 
 const TOO_LARGE = fails('head_too_large');
 const CHUNKED = head(OK, 'transfer-encoding: chunked');
@@ -46,6 +46,16 @@ export const ENDLESS_ANSWERS: readonly HostileCase[] = [
   {
     what: 'fields without a value without end',
     play: floods(`${OK}\r\n`, 'x:\r\n'),
+    expected: TOO_LARGE,
+  },
+  {
+    what: 'a field byte by byte, without end',
+    play: pours(`${OK}\r\nx: `, 'y'),
+    expected: TOO_LARGE,
+  },
+  {
+    what: 'fields byte by byte, without end',
+    play: pours(`${OK}\r\n`, 'x: y\r\n'),
     expected: TOO_LARGE,
   },
   {

@@ -7,6 +7,8 @@ const FLOOD_CHUNK_BYTES = 64 * 1024;
 /** An endless answer stops here, so that a reader without a bound ends too: the case then fails by its deadline. */
 const FLOOD_MOST_BYTES = 256 * 1024 * 1024;
 
+const POURED_MOST_BYTES = 100_000;
+
 /** Bytes as they are: each character is one, up to U+00FF. */
 export const bytesOf = (text: string): Buffer => Buffer.from(text, 'latin1');
 
@@ -71,5 +73,21 @@ export const floods =
     };
     socket.on('drain', pour);
     socket.write(bytesOf(start));
+    pour();
+  };
+
+/** Says `start`, then `text` over and over, byte by byte, each as soon as the one before may have been read. */
+export const pours =
+  (start: string, text: string): Play =>
+  (socket) => {
+    socket.setNoDelay(true);
+    socket.write(bytesOf(start));
+    let index = 0;
+    const pour = () => {
+      if (socket.destroyed || index === POURED_MOST_BYTES) return;
+      socket.write(bytesOf(text[index % text.length] ?? ''));
+      index += 1;
+      setImmediate(pour);
+    };
     pour();
   };
