@@ -50,6 +50,22 @@ test('a hook’s own headers go out below ours, and history keeps their names al
   expect(JSON.stringify(rows)).not.toContain('of-nobody-else');
 });
 
+test('what a receiver echoes of them is in no history either', async () => {
+  const target = await receiver(({ headers }) => ({
+    status: 200,
+    headers: { 'x-echo': String(headers['authorization']) },
+    body: JSON.stringify(headers),
+  }));
+  const hook = await seed.hook(target.url);
+  await giveHeaders(hook);
+  await seed.webhooks([hook]);
+  await startWorker(databaseUrl);
+  await allDelivered(seed);
+  const { rows } = await seed.pool.query('SELECT * FROM delivery_attempt');
+  expect(JSON.stringify(rows)).not.toContain('of-nobody-else');
+  expect(JSON.stringify(rows)).toContain('[redacted]');
+});
+
 test('headers that no key opens hold the lane: nothing is sent without them', async () => {
   const target = await receiver();
   const hook = await seed.hook(target.url);

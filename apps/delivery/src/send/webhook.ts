@@ -13,6 +13,7 @@ import {
   networkFaultSentence,
   type NetworkFaultReason,
 } from '../rules/network-fault.js';
+import { hideEchoes } from '../rules/hide-echoes.js';
 import { storedBody, storedHead } from '../rules/stored-response.js';
 import type { Hook } from './hook-directory.js';
 import type { Sent } from './sent.js';
@@ -72,7 +73,7 @@ export function createWebhookSender(options: WebhookSenderOptions): SendWebhook 
     );
     facts.timings = { ...progress.timings, total: Math.round(performance.now() - startedAt) };
     facts.requestHead = storedRequestHead(headers, hook);
-    return outcomeOf(ended, progress, facts, options.now());
+    return outcomeOf(ended, progress, facts, options.now(), hook.headers);
   };
 }
 
@@ -160,17 +161,23 @@ function refusedUrl(verdict: Extract<TargetVerdict, { ok: false }>, facts: Attem
   };
 }
 
-function outcomeOf(ended: Ended, progress: Progress, facts: AttemptFacts, nowMs: number): Sent {
+function outcomeOf(
+  ended: Ended,
+  progress: Progress,
+  facts: AttemptFacts,
+  nowMs: number,
+  own: Hook['headers'],
+): Sent {
   switch (ended.kind) {
     case 'stopped':
       // A complete head is an answer, whatever its body would have done.
       return progress.answer.head
-        ? { outcome: answered(progress, facts, nowMs) }
+        ? { outcome: answered(progress, facts, nowMs, own) }
         : { outcome: { verdict: 'released', reason: ended.reason } };
     case 'forbidden':
       return forbidden(ended, facts);
     case 'answered':
-      return { outcome: answered(progress, facts, nowMs) };
+      return { outcome: answered(progress, facts, nowMs, own) };
     case 'fault':
       return {
         outcome: failed(ended.reason, facts),
@@ -180,21 +187,27 @@ function outcomeOf(ended: Ended, progress: Progress, facts: AttemptFacts, nowMs:
       // A complete head is an answer, whatever its body does.
       return {
         outcome: progress.answer.head
-          ? answered(progress, facts, nowMs)
+          ? answered(progress, facts, nowMs, own)
           : failed(deadlineReason(progress.phase), facts),
       };
   }
 }
 
-function answered(progress: Progress, facts: AttemptFacts, nowMs: number): AttemptOutcome {
+function answered(
+  progress: Progress,
+  facts: AttemptFacts,
+  nowMs: number,
+  own: Hook['headers'],
+): AttemptOutcome {
   const { status = 0, fields = [] } = progress.answer.head ?? {};
   const retryAfter = fields.find(([name]) => name.toLowerCase() === 'retry-after')?.[1];
   const result = classifyResponse(status, retryAfter, nowMs);
-  const answeredFacts: AttemptFacts = Object.assign({}, facts, {
+  const seen: AttemptFacts = Object.assign({}, facts, {
     status,
     responseHead: storedHead(fields),
     bodyExcerpt: storedBody(bodyOf(progress.answer)),
   });
+  const answeredFacts = hideEchoes(seen, own);
   if (result.verdict === 'delivered') return { verdict: 'delivered', facts: answeredFacts };
   const { message, ...rest } = result;
   return { ...rest, facts: { ...answeredFacts, message } };
