@@ -106,7 +106,11 @@ describe('delivery as it is run', () => {
       { outcome: 'delivered' },
     ]);
     const line = await delivery.waitForLine(/"forbidden_address"/u);
-    expect(JSON.parse(line)).toMatchObject({ refusal: 'loopback', address: '127.0.0.9' });
+    expect(JSON.parse(line)).toMatchObject({
+      refusal: 'loopback',
+      setting: 'GHOST_ALLOW_CIDRS',
+      address: '127.0.0.9',
+    });
     expect(line).not.toContain('inside.example.com');
     expect(secure.asked).toEqual(['hooks.example.com']);
     expect(expired.heads).toHaveLength(1);

@@ -58,7 +58,11 @@ describe('nobody reaches inside', () => {
       facts: { message: GENERIC_REFUSAL, timings: { total: 0 } },
     });
     expect(JSON.stringify(outcome)).not.toContain('127.0.0.1');
-    expect(note).toEqual({ refusal: 'loopback', address: '127.0.0.1' });
+    expect(note).toEqual({
+      refusal: 'loopback',
+      setting: 'GHOST_ALLOW_CIDRS',
+      address: '127.0.0.1',
+    });
     expect(target.connections()).toBe(0);
   });
 
@@ -108,13 +112,14 @@ describe('nobody reaches inside', () => {
 describe("the operator's settings, as a webhook meets them", () => {
   const NAMED = 'http://endpoint.example.com:PORT/';
 
-  test.each<[string, Parameters<typeof policyOf>[0], string, string, string]>([
+  test.each<[string, Parameters<typeof policyOf>[0], string, string, string, string]>([
     [
       'a denied range, however wide the allowed one',
       { allowCidrs: '127.0.0.0/8', denyCidrs: '127.0.0.1' },
       NAMED,
       'forbidden_address',
       'operator_denied',
+      'GHOST_DENY_CIDRS',
     ],
     [
       'another port than the allowed one',
@@ -122,6 +127,7 @@ describe("the operator's settings, as a webhook meets them", () => {
       NAMED,
       'forbidden_address',
       'loopback',
+      'GHOST_ALLOW_CIDRS',
     ],
     [
       'a host that is vouched for, which is loopback',
@@ -129,6 +135,7 @@ describe("the operator's settings, as a webhook meets them", () => {
       NAMED,
       'forbidden_address',
       'loopback',
+      'GHOST_ALLOW_CIDRS',
     ],
     [
       'an inner name that nobody vouches for',
@@ -136,6 +143,7 @@ describe("the operator's settings, as a webhook meets them", () => {
       'http://ci.internal:PORT/',
       'forbidden_address',
       'name_internal',
+      'GHOST_ALLOW_HOSTS',
     ],
     [
       'plain http where https is asked for',
@@ -143,6 +151,7 @@ describe("the operator's settings, as a webhook meets them", () => {
       NAMED,
       'invalid_url',
       'url_https_only',
+      'GHOST_WEBHOOK_HTTPS_ONLY',
     ],
     [
       'a port that is not listed',
@@ -150,15 +159,16 @@ describe("the operator's settings, as a webhook meets them", () => {
       NAMED,
       'invalid_url',
       'port_refused',
+      'GHOST_WEBHOOK_PORTS',
     ],
-  ])('%s: refused', async (_what, raw, template, reason, refusal) => {
+  ])('%s: refused', async (_what, raw, template, reason, refusal, setting) => {
     const target = await rawServer(() => undefined);
     const dns = await dnsServer((_name, type) => (type === 'A' ? ['127.0.0.1'] : []));
     const { send } = webhookSender({ policy: policyOf(raw), dns });
     const { outcome, note } = await send(template.replace('PORT', String(target.port)));
     expect(outcome).toMatchObject({ reason });
     if (reason === 'forbidden_address') expect(factsOf(outcome).message).toBe(GENERIC_REFUSAL);
-    expect(note).toMatchObject({ refusal });
+    expect(note).toMatchObject({ refusal, setting });
     expect(target.connections()).toBe(0);
   });
 

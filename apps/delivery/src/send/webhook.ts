@@ -1,5 +1,5 @@
 import type { AttemptFacts, AttemptOutcome } from '@ghost/contract';
-import { GENERIC_REFUSAL } from '@ghost/policy';
+import { explainRefusal, GENERIC_REFUSAL, type UrlReason } from '@ghost/policy';
 
 import { Abort } from '../abort.js';
 import { AnswerReader } from '../net/answer-reader.js';
@@ -130,7 +130,7 @@ async function deliver(
       if (ended.kind !== 'fault' || progress.answer.started || attempt.aborted) return ended;
     }
     const dialed = await dial(target, dialer, progress, attempt.signal);
-    if (!dialed.ok) return dialed.kind === 'forbidden' ? dialed : { ...dialed, code: undefined };
+    if (!dialed.ok) return dialed;
     usable = new HttpConnection(dialed.socket);
     return await post(usable, attempt, posting);
   } finally {
@@ -157,7 +157,7 @@ function refusedUrl(verdict: Extract<TargetVerdict, { ok: false }>, facts: Attem
   const reason = verdict.message === GENERIC_REFUSAL ? 'forbidden_address' : 'invalid_url';
   return {
     outcome: { verdict: 'hold', reason, facts: { ...facts, message: verdict.message } },
-    note: { refusal: verdict.reason },
+    note: refusalNote(verdict.reason),
   };
 }
 
@@ -240,6 +240,13 @@ function forbidden(ended: Extract<Ended, { kind: 'forbidden' }>, facts: AttemptF
         message: GENERIC_REFUSAL,
       },
     },
-    note: { refusal: ended.reason, address: ended.address },
+    note: { ...refusalNote(ended.reason), address: ended.address },
   };
+}
+
+/** For the operator's log: why, and the setting that rules over it. */
+function refusalNote(refusal: UrlReason | 'proxy_refused'): Record<string, unknown> {
+  const setting =
+    refusal === 'proxy_refused' ? 'GHOST_EGRESS_PROXY' : explainRefusal(refusal).setting;
+  return { refusal, ...(setting === null ? {} : { setting }) };
 }
