@@ -3,7 +3,8 @@ import { verifyWebhook } from '@ghost/signing';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
 
-import { receiver } from '../../../../test/support/servers-of-a-test.js';
+import { onRequest } from '../../../../test/support/hostile/on-request.js';
+import { rawServer, receiver } from '../../../../test/support/servers-of-a-test.js';
 import {
   BODY,
   factsOf,
@@ -42,6 +43,30 @@ describe('what is sent', () => {
     expect(request?.headers['traceparent']).toMatch(
       /^00-01934f6e00007000800000000000abcd-[0-9a-f]{16}-01$/u,
     );
+  });
+
+  test('has each header once: an owner’s `Accept` for ours, and never one beside ours, in any case', async () => {
+    const heads: string[] = [];
+    const target = await rawServer((socket) =>
+      onRequest(socket, (head) => {
+        heads.push(head);
+        socket.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
+      }),
+    );
+    await webhookSender().send(`http://127.0.0.1:${target.port}/`, {
+      hook: {
+        headers: [
+          ['Accept', 'text/plain'],
+          ['X-Own', 'a'],
+          ['X-Ghost-Event', 'forged'],
+        ],
+      },
+    });
+    const names = heads[0]?.split('\r\n').map((line) => line.split(':')[0]?.toLowerCase()) ?? [];
+    expect(new Set(names).size).toBe(names.length);
+    expect(heads[0]).toContain('\r\nAccept: text/plain\r\n');
+    expect(heads[0]).toContain('\r\nX-Own: a\r\n');
+    expect(heads[0]).not.toContain('forged');
   });
 
   test('verifies with our own verifier, the stock library, and GitHub’s scheme', async () => {

@@ -31,10 +31,8 @@ export function webhookHeaders(
   nowMs: number,
   userAgent: string,
 ): Record<string, string> {
-  const headers: Record<string, string> = { accept: '*/*' };
-  // Below ours: of what both name, ours goes out.
-  for (const [name, value] of hook.headers) headers[name] = value;
-  Object.assign(headers, {
+  const headers: Record<string, string> = {
+    accept: '*/*',
     'content-type': 'application/json; charset=utf-8',
     'user-agent': userAgent,
     'accept-encoding': 'identity',
@@ -43,11 +41,25 @@ export function webhookHeaders(
     [HEADER.hookId]: String(delivery.job.hookId),
     [HEADER.attempt]: String(delivery.tries + 1),
     [HEADER.traceparent]: traceparent(delivery),
-  });
+  };
   if (delivery.redelivery) headers[HEADER.redelivery] = 'true';
   const timestamp = Math.floor(nowMs / 1000);
   const { secrets, githubSignature: github } = hook;
-  return Object.assign(headers, signWebhook({ id: delivery.id, timestamp, body, secrets, github }));
+  Object.assign(headers, signWebhook({ id: delivery.id, timestamp, body, secrets, github }));
+  return hook.headers.length === 0 ? headers : withOwn(headers, hook.headers);
+}
+
+/** Of what both name, in whatever case, ours goes out; but for `accept`, which is theirs to choose. */
+function withOwn(
+  { accept = '', ...ours }: Record<string, string>,
+  own: Hook['headers'],
+): Record<string, string> {
+  const headers: Record<string, string> = {};
+  if (!own.some(([name]) => name.toLowerCase() === 'accept')) headers['accept'] = accept;
+  for (const [name, value] of own) {
+    if (!Object.hasOwn(ours, name.toLowerCase())) headers[name] = value;
+  }
+  return Object.assign(headers, ours);
 }
 
 /**
