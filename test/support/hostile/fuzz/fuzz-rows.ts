@@ -3,12 +3,35 @@ import { randomInt } from 'node:crypto';
 import { progress } from '../../progress.js';
 import type { ProofRow } from '../../proof-world.js';
 import { fuzzAnswers } from './fuzz-answers.js';
+import { fuzzHeaders } from './fuzz-headers.js';
 
 const FOR_MS = 60_000;
 const LANES = 64;
 const SLACK_MS = 250;
 /** What a busy machine plays in that time. */
 const LEAST_ATTEMPTS = 5_000;
+const LEAST_HEADERS = 10_000;
+/** A pause of the machine is shorter, a regular expression that backtracks is not. */
+const LONGEST_CHECK_BOUND_MS = 1_000;
+
+/** A minute of random custom headers. `FUZZ_SEED` repeats one. */
+export async function* fuzzHeaderRows(): AsyncGenerator<ProofRow> {
+  const seed = Number(process.env['FUZZ_SEED'] ?? randomInt(2 ** 30));
+  const { tried, sent, longestCheckMs, faults } = await fuzzHeaders({ seed, forMs: FOR_MS });
+  for (const fault of faults) progress(fault);
+  yield {
+    what: `random custom headers, seed ${seed}: that went wrong in any way`,
+    figure: `${faults.length} of ${tried}, ${sent} sent`,
+    bound: `0 of ≥ ${LEAST_HEADERS}, some`,
+    ok: faults.length === 0 && tried >= LEAST_HEADERS && sent > 0,
+  };
+  yield {
+    what: 'the longest check of one',
+    figure: `${longestCheckMs.toFixed(1)} ms`,
+    bound: `≤ ${LONGEST_CHECK_BOUND_MS} ms`,
+    ok: longestCheckMs <= LONGEST_CHECK_BOUND_MS,
+  };
+}
 
 /** A minute of random answers. `FUZZ_SEED` repeats one. */
 export async function* fuzzRows(): AsyncGenerator<ProofRow> {
