@@ -14,6 +14,8 @@ import {
 import { onRequest } from '../../../../test/support/hostile/on-request.js';
 import { head, OK } from '../../../../test/support/hostile/answers/server-moves.js';
 import { openWebhookSender } from '../../../../test/support/open-webhook-sender.js';
+import { rawServer } from '../../../../test/support/servers-of-a-test.js';
+import { webhookSender } from '../../../../test/support/webhook-sender.js';
 import { startRawServer } from '../../../../test/support/raw-server.js';
 import { waitUntil } from '../../../../test/support/wait-until.js';
 
@@ -78,5 +80,37 @@ describe('each webhook gets its own answer, and is no failed attempt, with a ser
       connections: reused ? 1 : WEBHOOKS,
       requests: 1 + (WEBHOOKS - 1) * requests,
     } satisfies Seen);
+  });
+});
+
+describe('kept connections', () => {
+  const HOOKS = 70;
+  /** As many as may be sent at once to one host. */
+  const KEPT_OF_A_HOST = 50;
+  const webhookOf = (hookId: number) => ({
+    job: { version: 1, kind: 'webhook', hookId, event: 'ping', body: '{}' } as const,
+  });
+  const answering = () =>
+    rawServer((socket) => onRequest(socket, () => socket.write(head(OK, 'content-length: 0'))));
+
+  test('to one host are bounded, by however many hooks', async () => {
+    const server = await answering();
+    const { send } = webhookSender();
+    for (let hookId = 1; hookId <= HOOKS; hookId += 1) {
+      await send(`http://127.0.0.1:${server.port}/`, webhookOf(hookId));
+    }
+    await waitUntil(() => server.open() <= KEPT_OF_A_HOST, {
+      what: () => `${server.open()} kept connections to be ${KEPT_OF_A_HOST}`,
+      timeoutMs: 2_000,
+    });
+    expect(server.connections()).toBe(HOOKS);
+  });
+
+  test('are none after all were closed, also of an answer that ended that moment', async () => {
+    const server = await answering();
+    const sender = webhookSender();
+    await sender.send(`http://127.0.0.1:${server.port}/`);
+    sender.kept.closeAll();
+    await waitUntil(() => server.open() === 0, { what: 'the end of the socket', timeoutMs: 2_000 });
   });
 });
