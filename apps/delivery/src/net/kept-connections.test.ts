@@ -24,7 +24,7 @@ async function connection() {
 /** As a request does that dialed its connection and is over. */
 function put(kept: KeptConnections, key: string, ...connections: HttpConnection[]) {
   for (const _ of connections) expect(kept.acquire(key)).toBeUndefined();
-  for (const one of connections) kept.release(key, one);
+  for (const one of connections) kept.release(key, 'host', one);
 }
 
 test('hand out each connection once, the one used last first, only under its key', async () => {
@@ -37,16 +37,16 @@ test('hand out each connection once, the one used last first, only under its key
   const another = kept.acquire('hook 1');
   const second = await connection();
   // The other request of the hook waited for the first one, and got it.
-  kept.release('hook 1', first);
+  kept.release('hook 1', 'host', first);
   expect(await another).toBe(first);
-  kept.release('hook 1', first);
+  kept.release('hook 1', 'host', first);
   void kept.acquire('hook 1');
   const late = kept.acquire('hook 1');
-  kept.release('hook 1', undefined);
+  kept.release('hook 1', 'host', undefined);
   expect(await late).toBeUndefined();
-  kept.release('hook 1', second);
+  kept.release('hook 1', 'host', second);
   expect(kept.acquire('hook 1')).toBe(second);
-  kept.release('hook 1', second);
+  kept.release('hook 1', 'host', second);
   kept.closeAll();
   expect([second.socket.destroyed, kept.size]).toEqual([true, 0]);
 });
@@ -56,7 +56,7 @@ test('a request waits only a moment for the connection of another one', async ()
   void kept.acquire('hook 1');
   const waited = await Promise.all([kept.acquire('hook 1'), kept.acquire('hook 1')]);
   expect(waited).toEqual([undefined, undefined]);
-  for (const _ of [1, 2, 3]) kept.release('hook 1', undefined);
+  for (const _ of [1, 2, 3]) kept.release('hook 1', 'host', undefined);
   expect(kept.acquire('hook 1')).toBeUndefined();
 });
 
@@ -68,7 +68,7 @@ test('forget what was closed meanwhile', async () => {
   one.close();
   expect(kept.acquire('hook 1')).toBeUndefined();
   await waitUntil(() => kept.size === 0, { what: 'the closed one to be forgotten' });
-  kept.release('hook 1', one);
+  kept.release('hook 1', 'host', one);
   expect(kept.size).toBe(0);
 });
 

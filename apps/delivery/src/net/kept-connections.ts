@@ -7,6 +7,8 @@ export const KEPT_FOR_MS = 4_000;
  * In turn over more lanes than are kept each is closed just before it is wanted: 10 % of the CPU (measured).
  */
 const KEPT_IN_ALL = 2_000;
+/** To one host, by however many hooks: as many as may be sent to it at once. */
+const KEPT_OF_A_HOST = 50;
 /**
  * Jobs of one key that come together wait so long for the connection of the first: most receivers have answered by
  * then. Ten sockets a lane that are seldom used again stood for 20 % of the CPU (measured).
@@ -17,6 +19,7 @@ const SWEEP_MS = 1_000;
 
 interface Kept {
   key: string;
+  host: string;
   until: number;
 }
 
@@ -34,6 +37,7 @@ export class KeptConnections {
   readonly #byKey = new Map<string, HttpConnection[]>();
   /** Oldest first. */
   readonly #kept = new Map<HttpConnection, Kept>();
+  readonly #byHost = new Map<string, Set<HttpConnection>>();
   readonly #turns = new Map<string, Turns>();
   #sweep: NodeJS.Timeout | undefined;
 
@@ -74,8 +78,11 @@ export class KeptConnections {
     });
   }
 
-  /** @param connection - where it can carry another request */
-  release(key: string, connection: HttpConnection | undefined): void {
+  /**
+   * @param host - name and port
+   * @param connection - where it can carry another request
+   */
+  release(key: string, host: string, connection: HttpConnection | undefined): void {
     const turns = this.#turns.get(key);
     if (turns !== undefined) turns.busy -= 1;
     const usable = connection?.idle === true;
@@ -83,7 +90,8 @@ export class KeptConnections {
     const next = usable || turns?.busy === 0 ? turns?.waiting.shift() : undefined;
     if (usable) {
       connection.reused = true;
-      if (next === undefined) this.#keep(key, connection);
+      if (next === undefined)
+        this.#keep({ key, host, until: performance.now() + KEPT_FOR_MS }, connection);
     }
     if (next !== undefined) next(usable ? connection : undefined);
     else if (turns?.busy === 0) this.#turns.delete(key);
@@ -93,21 +101,26 @@ export class KeptConnections {
     for (;;) {
       const connection = this.#byKey.get(key)?.at(-1);
       if (!connection) return undefined;
-      this.#forget(connection, key);
+      this.#forget(connection);
       if (connection.idle) return connection;
     }
   }
 
-  #keep(key: string, connection: HttpConnection): void {
-    this.#kept.set(connection, { key, until: performance.now() + KEPT_FOR_MS });
+  #keep(kept: Kept, connection: HttpConnection): void {
+    const { key, host } = kept;
+    this.#kept.set(connection, kept);
+    const ofHost = this.#byHost.get(host);
+    if (ofHost) ofHost.add(connection);
+    else this.#byHost.set(host, new Set([connection]));
     const siblings = this.#byKey.get(key);
     if (siblings) siblings.push(connection);
     else this.#byKey.set(key, [connection]);
     // One handler a socket, however often it is kept.
-    connection.onClose ??= () => this.#closed(connection);
+    connection.onClose ??= () => this.#forget(connection);
     this.#sweep ??= setTimeout(() => this.#closeOld(), SWEEP_MS);
-    if (this.#kept.size <= this.#most) return;
-    const [oldest] = this.#kept.keys();
+    const crowded = ofHost !== undefined && ofHost.size > KEPT_OF_A_HOST;
+    if (!crowded && this.#kept.size <= this.#most) return;
+    const [oldest] = crowded ? ofHost : this.#kept.keys();
     if (oldest) this.#end(oldest);
   }
 
@@ -129,21 +142,20 @@ export class KeptConnections {
   }
 
   #end(connection: HttpConnection): void {
-    this.#closed(connection);
+    this.#forget(connection);
     connection.close();
   }
 
-  #closed(connection: HttpConnection): void {
+  #forget(connection: HttpConnection): void {
     const kept = this.#kept.get(connection);
-    if (kept !== undefined) this.#forget(connection, kept.key);
-  }
-
-  #forget(connection: HttpConnection, key: string): void {
+    if (kept === undefined) return;
     this.#kept.delete(connection);
-    const siblings = this.#byKey.get(key);
-    if (siblings === undefined) return;
+    const ofHost = this.#byHost.get(kept.host);
+    ofHost?.delete(connection);
+    if (ofHost?.size === 0) this.#byHost.delete(kept.host);
+    const siblings = this.#byKey.get(kept.key) ?? [];
     const at = siblings.indexOf(connection);
     if (at >= 0) siblings.splice(at, 1);
-    if (siblings.length === 0) this.#byKey.delete(key);
+    if (siblings.length === 0) this.#byKey.delete(kept.key);
   }
 }

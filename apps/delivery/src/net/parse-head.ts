@@ -23,6 +23,8 @@ const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: .*)?$/u;
 const NAME = /^[!#$%&'*+\-.^_`|~\dA-Za-z]+$/u;
 /** In a value each becomes a space (RFC 9110 §5.5). */
 const FORBIDDEN_IN_VALUE = /[\0\r]/gu;
+/** Space and tab: `trim` takes more for blanks, and a length with one of those is none. */
+const BLANKS = new Set([32, 9]);
 /** Whoever takes it for the end of a line, and whoever does not, read two answers. */
 const LONE_LF = /(?:^|[^\r])\n/u;
 const FOLD = /\r\n[\t ]/u;
@@ -90,8 +92,11 @@ export function parseHead(text: string): ParsedHead {
 }
 
 function plainValue(raw: string): string {
-  const value = raw.trim();
-  return value.replace(FORBIDDEN_IN_VALUE, ' ');
+  let start = 0;
+  let end = raw.length;
+  while (start < end && BLANKS.has(raw.charCodeAt(start))) start += 1;
+  while (end > start && BLANKS.has(raw.charCodeAt(end - 1))) end -= 1;
+  return raw.slice(start, end).replace(FORBIDDEN_IN_VALUE, ' ');
 }
 
 function framingOf(status: number, length: string | undefined, coding: string): Framing {

@@ -134,7 +134,7 @@ async function deliver(
     usable = new HttpConnection(dialed.socket);
     return await post(usable, attempt, posting);
   } finally {
-    kept.release(key, usable);
+    kept.release(key, target.authority, usable);
   }
 }
 

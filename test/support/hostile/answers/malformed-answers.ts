@@ -142,6 +142,8 @@ const LENGTHS: readonly HostileCase[] = [
   framed('a length of 30 digits', [`content-length: ${'9'.repeat(30)}`], 'abc'),
   framed('a length in hexadecimal', ['content-length: 0x3'], 'abc'),
   framed('a length with a point', ['content-length: 3.0'], 'abc'),
+  framed('a length with a blank that is not one of HTTP', ['content-length: 3\xa0'], 'abc'),
+  framed('a length with a vertical tab', ['content-length: \v3'], 'abc'),
   framed('an empty length', ['content-length:'], 'abc'),
   framed('a length of two words', ['content-length: 3 3'], 'abc'),
 ];
