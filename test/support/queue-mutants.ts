@@ -11,15 +11,13 @@ export interface QueueMutant {
 
 const FENCE = 'j.id = g.id AND j.lease_no = g.lease_no AND j.lease_until IS NOT NULL';
 
-const UPSERT = `DO UPDATE
-          SET next_at = least(delivery_lane.next_at, excluded.next_at), mark = least(delivery_lane.mark, excluded.mark),
-            owner_id = coalesce(excluded.owner_id, delivery_lane.owner_id), host = coalesce(excluded.host, delivery_lane.host)
-          WHERE excluded.next_at < delivery_lane.next_at OR excluded.mark < delivery_lane.mark
-            OR excluded.owner_id <> coalesce(delivery_lane.owner_id, 0) OR excluded.host <> coalesce(delivery_lane.host, '')`;
+const LOWER = `    AND (g.run_at < d.next_at OR g.run_at < d.mark OR g.owner_id`;
 
-const LOCK_PROVEN = `          AND l.next_at >= v_floor AND l.next_at <= v_now AND l.next_at < 'infinity'
-        ORDER BY l.next_at LIMIT p_lanes
-        FOR UPDATE SKIP LOCKED`;
+const LOCK_LANE = 'ORDER BY l.moves DESC LIMIT 1 FOR UPDATE';
+
+const LOCK_DUE = `            AND l.next_at >= v_floor AND l.next_at <= v_now AND l.next_at < 'infinity'
+          ORDER BY l.next_at LIMIT v_most
+          FOR UPDATE SKIP LOCKED`;
 
 export const QUEUE_MUTANTS: readonly QueueMutant[] = [
   {
@@ -68,20 +66,17 @@ export const QUEUE_MUTANTS: readonly QueueMutant[] = [
   },
   {
     name: 'enqueue: leaves a known lane as it is',
-    verb: 'delivery_enqueue',
-    changes: [[UPSERT, 'DO NOTHING']],
+    verb: 'delivery_touch_lanes',
+    changes: [[LOWER, LOWER.replace('AND (', 'AND false AND (')]],
   },
   {
     name: 'enqueue: locks a lane only where it lowers it, so that it is emptied meanwhile',
-    verb: 'delivery_enqueue',
+    verb: 'delivery_touch_lanes',
     changes: [
+      [LOCK_LANE, LOCK_LANE.replace(' FOR UPDATE', '')],
       [
-        UPSERT,
-        `DO NOTHING
-      ), lowered AS (
-        UPDATE delivery_lane d SET next_at = least(d.next_at, m.run_at), mark = least(d.mark, m.run_at)
-        FROM (SELECT lane, version, min(run_at) AS run_at FROM made GROUP BY lane, version) m
-        WHERE d.lane = m.lane AND d.version = m.version AND (m.run_at < d.next_at OR m.run_at < d.mark)`,
+        'FROM unnest(v_places, p_run_ats, p_owners, p_hosts) AS g(place, run_at, owner_id, host)\n  WHERE d.ctid = g.place',
+        'FROM unnest(p_lanes, p_versions, p_run_ats, p_owners, p_hosts) AS g(lane, version, run_at, owner_id, host)\n  WHERE d.lane = g.lane AND d.version = g.version',
       ],
     ],
   },
@@ -89,7 +84,7 @@ export const QUEUE_MUTANTS: readonly QueueMutant[] = [
     name: 'claim: in one statement, its snapshot older than its locks',
     verb: 'delivery_claim',
     changes: [
-      [LOCK_PROVEN, LOCK_PROVEN.replace('FOR UPDATE SKIP LOCKED', '')],
+      [LOCK_DUE, LOCK_DUE.replace('FOR UPDATE SKIP LOCKED', '')],
       // A busy server may wait between snapshot and lock; here it always does.
       [
         'FROM unnest(v_places) WITH ORDINALITY AS u(place, n)',

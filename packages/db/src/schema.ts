@@ -6,6 +6,7 @@ export * from './tables/comment.js';
 export * from './tables/delivery-attempt.js';
 export * from './tables/delivery-content.js';
 export * from './tables/delivery-job.js';
+export * from './tables/delivery-lane-key.js';
 export * from './tables/delivery-lane.js';
 export * from './tables/delivery-relay.js';
 export * from './tables/email-address.js';

@@ -64,6 +64,16 @@ export function claimConformance(bench: () => QueueBench): void {
       expect(await claimWebhooks(queue, 4)).toHaveLength(1);
     });
 
+    test('what one lane has beyond its part of a claim over many lanes is due at once', async () => {
+      const { harness, queue, hook, anotherHook } = bench();
+      await enqueueWebhooks(harness, queue, hook, 10);
+      for (let n = 0; n < 5; n += 1) await enqueueWebhooks(harness, queue, anotherHook(), 1);
+      const first = await claimWebhooks(queue, 10);
+      expect(new Set(first.map((job) => job.lane)).size).toBe(6);
+      expect(await dueInMs(queue, WEBHOOKS)).toBe(0);
+      expect(await claimWebhooks(queue, 15)).toHaveLength(15 - first.length);
+    });
+
     test('an expired lease is due again under a higher fence, and the lost try is in the history, uncharged', async () => {
       const { harness, queue, hook } = bench();
       const brief = harness.engine({ leaseMs: SHORT_LEASE_MS, laneSlots: 10 });

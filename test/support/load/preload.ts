@@ -139,8 +139,7 @@ async function addContent(pool: Pick<Pool, 'query'>): Promise<string> {
 async function addLanes(pool: Pool, hookIds: readonly number[]): Promise<void> {
   await pool.query(
     `INSERT INTO delivery_lane (lane, version, kind, owner_id, host)
-     SELECT 'hook:' || id, 1, 'webhook', id, 'host-' || id FROM unnest($1::bigint[]) id ORDER BY 1
-     ON CONFLICT (lane, version) DO NOTHING`,
+     SELECT 'hook:' || id, 1, 'webhook', id, 'host-' || id FROM unnest($1::bigint[]) id ORDER BY 1`,
     [hookIds],
   );
 }

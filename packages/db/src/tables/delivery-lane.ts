@@ -14,13 +14,19 @@ import {
 
 /**
  * One row a destination and job version. Invariant: every committed pending job has a lane row whose
- * `next_at` is no later than the job's due time, unless the lane is full, resting or held.
+ * `next_at` is no later than the job's due time, unless the lane is full, resting or held. That there
+ * is one row a lane is seen to by `delivery_lane_key`: a second that is inserted is left out.
  */
 export const deliveryLane = pgTable(
   'delivery_lane',
   {
     lane: text('lane').notNull(),
     version: smallint('version').notNull(),
+    /**
+     * Updates of the row by the verbs of every job. Last in the key, it makes each version's entry its own: those that an
+     * old snapshot keeps stand behind the newest, and are not looked at.
+     */
+    moves: bigint('moves', { mode: 'number' }).notNull().default(0),
     kind: text('kind', { enum: ['email', 'webhook'] }).notNull(),
     nextAt: timestamp('next_at', { withTimezone: true }).notNull().default(sql`'infinity'`),
     /** No pending job is due before it: where a claim starts to look. */
@@ -54,7 +60,7 @@ export const deliveryLane = pgTable(
     host: text('host'),
   },
   (table) => [
-    primaryKey({ name: 'delivery_lane_pkey', columns: [table.lane, table.version] }),
+    primaryKey({ name: 'delivery_lane_pkey', columns: [table.lane, table.version, table.moves] }),
     index('delivery_lane_due')
       .on(table.kind, table.version, table.standing, table.nextAt)
       .where(sql`${table.nextAt} < 'infinity'`),
