@@ -20,13 +20,42 @@ export function leaseConformance(bench: () => QueueBench): void {
       const [kept, lost] = await claimWebhooks(brief);
       if (!kept || !lost) throw new Error('nothing claimed');
       expect(await queue.extend([kept, { ...lost, leaseNo: lost.leaseNo + 5 }])).toEqual(
-        new Set([kept.id]),
+        new Set([kept]),
       );
       await waitUntil(async () => (await queue.confirm(lost)) === 'lost', {
         what: 'the other lease to end',
       });
       expect(await queue.confirm(kept)).toBe('current');
       expect((await claimWebhooks(queue)).map((job) => job.id)).toEqual([lost.id]);
+    });
+
+    test('of two leases of one job only the current one is held', async () => {
+      const { harness, queue, hook } = bench();
+      await enqueueWebhooks(harness, queue, hook, 1);
+      const [old] = await claimWebhooks(queue);
+      if (!old) throw new Error('nothing claimed');
+      await queue.release([old]);
+      const [current] = await claimWebhooks(queue);
+      if (!current) throw new Error('not claimed again');
+      expect(current.id).toBe(old.id);
+      expect(await queue.extend([old, current])).toEqual(new Set([current]));
+      expect(await queue.extend([old])).toEqual(new Set());
+    });
+
+    test('a worker with shorter leases does not shorten one that it extends', async () => {
+      const { harness, queue, hook } = bench();
+      const brief = harness.engine({ leaseMs: SHORT_LEASE_MS, laneSlots: 10 });
+      await enqueueWebhooks(harness, queue, hook, 2);
+      const [long, short] = await claimWebhooks(queue);
+      if (!long || !short) throw new Error('nothing claimed');
+      await queue.release([short]);
+      const [brieflyHeld] = await claimWebhooks(brief);
+      if (!brieflyHeld) throw new Error('not claimed again');
+      expect(await brief.extend([long, brieflyHeld])).toEqual(new Set([long, brieflyHeld]));
+      await waitUntil(async () => (await queue.confirm(brieflyHeld)) === 'lost', {
+        what: 'the shorter lease to end',
+      });
+      expect(await queue.confirm(long)).toBe('current');
     });
 
     test('an extend that comes after the end does not revive a lease', async () => {

@@ -176,8 +176,8 @@ export interface Queue {
   claim(capacity: Capacity): Promise<Claim>;
   /** Writes outcomes under the fence; an outcome whose lease was lost is missing from the answer. */
   settle(settlements: readonly Settlement[]): Promise<Settled[]>;
-  /** Returns the ids of the leases that are still held. */
-  extend(leases: readonly Lease[]): Promise<Set<string>>;
+  /** Moves the ends of leases, never to an earlier time. Returns those of the given that are still held. */
+  extend<L extends Lease>(leases: readonly L[]): Promise<Set<L>>;
   /** Gives jobs back, nothing charged. */
   release(leases: readonly Lease[]): Promise<number>;
   /** Whether a job may be sent now: asked just before a mail is handed over. */

@@ -98,7 +98,7 @@ export class LeaseKeeper {
       const current = await queue.extend(due.map((one): Lease => one.claimed));
       this.#retrySoon = false;
       for (const one of due) {
-        one.leaseEndsAt = current.has(one.claimed.id) ? askedAt + leaseMs : askedAt;
+        one.leaseEndsAt = current.has(one.claimed) ? askedAt + leaseMs : askedAt;
         // One that is being settled may have been settled just now: its fence tells.
         if (one.leaseEndsAt === askedAt) inHand.stop(one, 'lease_lost');
       }

@@ -8,7 +8,7 @@ export type Call =
   | { call: 'enqueue'; jobs: { id: string; lane: string; delay: number }[]; answer: number }
   | ClaimCall
   | { call: 'settle'; reports: { lease: Lease; report: Report }[]; answer: Settled[] }
-  | { call: 'extend'; leases: Lease[]; leaseUnits: number; answer: Set<string> }
+  | { call: 'extend'; leases: Lease[]; leaseUnits: number; answer: Set<Lease> }
   | { call: 'release'; leases: Lease[]; answer: number }
   | { call: 'cancel'; ids: string[]; answer: number }
   | { call: 'redeliver'; ids: string[]; answer: string[] }

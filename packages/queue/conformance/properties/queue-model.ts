@@ -291,9 +291,7 @@ export class QueueModel {
       const job = this.job(id);
       return job.lease?.no === leaseNo && this.isLive(job);
     });
-    // The answer names jobs: a worker that got its own lost job again holds two leases of it.
-    const held = new Set(current.map(({ id }) => id));
-    const differs = leases.find(({ id }) => answer.has(id) !== held.has(id));
+    const differs = leases.find((lease) => answer.has(lease) !== current.includes(lease));
     if (differs) {
       throw new Objection(`extending lease ${differs.leaseNo} of job ${differs.id} was misjudged`);
     }

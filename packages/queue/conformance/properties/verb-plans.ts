@@ -11,7 +11,7 @@ import type { Report, TxVerb, Verb } from './steps.js';
 
 /** Long beside a run's real time, so that what is due in the model is due in the database. */
 export const UNIT_MS = UNIT_S * 1000;
-/** One for all workers: a shorter one would shorten a lease that it extends. */
+/** One for all workers. */
 export const LEASE_UNITS = 3;
 
 /** A verb that is about to run, and the lanes that it waits for. */
