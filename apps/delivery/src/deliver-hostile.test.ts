@@ -8,7 +8,7 @@ import { startCaseServer } from '../../../test/support/hostile/play-case.js';
 import { untilTestEnds } from '../../../test/support/servers-of-a-test.js';
 import { waitUntil } from '../../../test/support/wait-until.js';
 
-const DEADLINE_MS = 1_000;
+const DEADLINE_MS = 2_500;
 /** All are of one owner, who may have a quarter of them. */
 const CONCURRENCY = 160;
 /** A worker trusts no certificate of these. */
