@@ -434,7 +434,13 @@ END $$;
 -- Writes outcomes under the fence, with what they mean for their lanes: a success proves one and earns it a slot, a
 -- time-out takes all but one back; five failures in a row without a success open its breaker, which lets one job at a
 -- time probe it, after pauses that double. Returns the jobs whose outcome counted: now, or before if this is a repeat.
-CREATE OR REPLACE FUNCTION delivery_settle(p_settlements json, p_lanes text[], p_versions smallint[], p_count integer, p_slots integer) RETURNS TABLE (id uuid, lease_no bigint, status text)
+DROP FUNCTION delivery_settle(json, text[], smallint[], integer, integer);
+--> statement-breakpoint
+
+-- `p_head`: what the request heads of all attempts have in common, half of what a batch had to say before.
+CREATE FUNCTION delivery_settle(
+  p_settlements json, p_lanes text[], p_versions smallint[], p_count integer, p_slots integer, p_head jsonb DEFAULT '{}'
+) RETURNS TABLE (id uuid, lease_no bigint, status text)
 LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off SET plan_cache_mode = force_generic_plan
 AS $$
@@ -478,7 +484,7 @@ BEGIN
     )
     SELECT s.id, s.lease_no, s.hook_id, CASE WHEN s.charged THEN s.tries END, coalesce(s.started_at, v_now), v_now,
       CASE WHEN s.outlived THEN 'dead' ELSE s.outcome END,
-      s.reason, s.message, s.code, s.timings, s.request_head, s.response_head, s.body_excerpt,
+      s.reason, s.message, s.code, s.timings, p_head || s.request_head, s.response_head, s.body_excerpt,
       CASE WHEN s.status = 'pending' AND NOT coalesce(s.hold, false) THEN s.run_at END
     FROM settled s
   ), effects AS (

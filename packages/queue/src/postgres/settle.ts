@@ -1,5 +1,6 @@
 import { toStorableJson } from '@ghost/contract';
 
+import { partHeads } from './common-head.js';
 import type { Settled, SettledOutcome, Settlement, Sql } from '../queue.js';
 
 const STATE: Record<SettledOutcome, Settled['status']> = {
@@ -21,7 +22,8 @@ export async function settle(
   slots: number,
 ): Promise<Settled[]> {
   if (settlements.length === 0) return [];
-  const given = settlements.map((settlement) => ({
+  const heads = partHeads(settlements.map(({ attempt }) => attempt?.requestHead));
+  const given = settlements.map((settlement, index) => ({
     id: settlement.id,
     lease_no: settlement.leaseNo,
     lane: settlement.lane,
@@ -38,7 +40,7 @@ export async function settle(
     message: settlement.attempt?.message,
     code: settlement.attempt?.status,
     timings: settlement.attempt?.timings,
-    request_head: settlement.attempt?.requestHead,
+    request_head: heads.own[index],
     response_head: settlement.attempt?.responseHead,
     body_excerpt: settlement.attempt?.bodyExcerpt,
   }));
@@ -46,13 +48,14 @@ export async function settle(
     ...new Map(settlements.map((one) => [`${one.lane} ${one.version}`, one])).values(),
   ];
   const rows = await sql.query<{ id: string; lease_no: string; status: Settled['status'] }>(
-    'SELECT * FROM delivery_settle($1::json, $2, $3, $4, $5)',
+    'SELECT * FROM delivery_settle($1::json, $2, $3, $4, $5, $6::jsonb)',
     [
       toStorableJson(given),
       lanes.map(({ lane }) => lane),
       lanes.map(({ version }) => version),
       given.length,
       slots,
+      toStorableJson(heads.common),
     ],
   );
   return rows.map((row) => ({ id: row.id, leaseNo: Number(row.lease_no), status: row.status }));
