@@ -86,7 +86,7 @@ describe('a wake during a drain', () => {
     // The drain has found nothing more, and nothing that is due later; it has not heard so yet.
     vi.spyOn(pool, 'query').mockImplementation(async (...args: unknown[]) => {
       const result = await query(...args);
-      if (String(args[0]).includes('outbox_next_due')) {
+      if (JSON.stringify(args[0]).includes('outbox_next_due')) {
         looked.open();
         await answer.opened;
       }
