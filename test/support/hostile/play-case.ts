@@ -81,9 +81,11 @@ export async function attempt(
   server: CaseServer,
   sender: OpenWebhookSender,
   deadlineMs: number,
+  hookId = 1,
 ): Promise<Attempted> {
   const startedAt = performance.now();
-  const { outcome } = await sender.send(server.url);
+  const job = { version: 1, kind: 'webhook', hookId, event: 'ping', body: '{}' } as const;
+  const { outcome } = await sender.send(server.url, { job });
   const tookMs = performance.now() - startedAt;
   server.listen();
   return { outcome, tookMs, deadlineMs };

@@ -1,17 +1,20 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
 import type { OpenWebhookSender } from '../open-webhook-sender.js';
 import type { HostileCase, Pace } from './answers/hostile-case.js';
 import { faultsOfAttempt } from './faults-of-played.js';
 import { attempt, type CaseServer, senderTo, startCaseServer } from './play-case.js';
 
 /** Of cases that only their deadline ends. */
-const SHORT_DEADLINE_MS = 600;
+const SHORT_DEADLINE_MS = 1_000;
 /** Of the others: the more often they are played the surer is a busy moment. */
 const LONG_DEADLINE_MS = 10_000;
 /** How late an attempt is, is judged where it is played once, beside few. */
 const SLACK_MS = 5_000;
 const PACE: Pace = { dripMs: 50 };
-/** So many rounds of those that wait side by side, and so many attempts of the others. */
-const WAITING_ROUNDS_AT_ONCE = 20;
+/** So many rounds of those that wait are under way, each begun a while after the one before: their beginnings take the processor. */
+const WAITING_ROUNDS_AT_ONCE = 10;
+/** So many attempts of the others. */
 const OTHERS_AT_ONCE = 6;
 
 export interface Repeats {
@@ -39,29 +42,32 @@ export async function startRepeats(cases: readonly HostileCase[]): Promise<Repea
   const others = players.filter(({ one }) => !one.ends);
   const faults = new Map<string, number>();
   let attempts = 0;
-  const playOne = async ({ one, server, sender, deadlineMs }: Player) => {
+  const playOne = async ({ one, server, sender, deadlineMs }: Player, hookId: number) => {
     attempts += 1;
-    for (const fault of faultsOfAttempt(one, await attempt(server, sender, deadlineMs), SLACK_MS)) {
+    const attempted = await attempt(server, sender, deadlineMs, hookId);
+    for (const fault of faultsOfAttempt(one, attempted, SLACK_MS)) {
       const line = `${one.what}: ${fault}`;
       faults.set(line, (faults.get(line) ?? 0) + 1);
     }
   };
+  /** Takes turns with the others like it, as long as there are any. */
+  const playWaiting = async (turns: Iterator<number>, hookId: number) => {
+    await delay((hookId * SHORT_DEADLINE_MS) / WAITING_ROUNDS_AT_ONCE);
+    while (turns.next().done === false) {
+      await Promise.all(waiting.map((player) => playOne(player, hookId)));
+    }
+  };
+  const playOthers = async (turns: Iterable<Player>, hookId: number) => {
+    for (const player of turns) await playOne(player, hookId);
+  };
   return {
     play: async (rounds) => {
-      for (let played = 0; played < rounds; played += WAITING_ROUNDS_AT_ONCE) {
-        const atOnce = Math.min(WAITING_ROUNDS_AT_ONCE, rounds - played);
-        await Promise.all(
-          waiting.flatMap((one) => Array.from({ length: atOnce }, () => playOne(one))),
-        );
-      }
+      const rests = Array.from({ length: rounds }, (_, round) => round).values();
+      await atOnce(WAITING_ROUNDS_AT_ONCE, (n) => playWaiting(rests, n));
       const turns = Array.from({ length: rounds }, () => others)
         .flat()
         .values();
-      // They share the turns: each takes the next.
-      const playTurns = async () => {
-        for (const player of turns) await playOne(player);
-      };
-      await Promise.all(Array.from({ length: OTHERS_AT_ONCE }, playTurns));
+      await atOnce(OTHERS_AT_ONCE, (n) => playOthers(turns, n));
     },
     attempts: () => attempts,
     faults: () => faults,
@@ -73,6 +79,10 @@ export async function startRepeats(cases: readonly HostileCase[]): Promise<Repea
       await Promise.all(players.map(({ server }) => server.stop()));
     },
   };
+}
+
+function atOnce(count: number, work: (n: number) => Promise<void>): Promise<unknown> {
+  return Promise.all(Array.from({ length: count }, (_, n) => work(n)));
 }
 
 async function startPlayer(one: HostileCase): Promise<Player> {
