@@ -37,9 +37,6 @@ const RESIDENT_RATIO_BOUND = 1.3;
 const KEPT_BOUND_MS = 5_500;
 const ANSWER = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n';
 
-/** Thousands of reads an attempt would take an hour. */
-const REPEATED = HOSTILE_CASES.filter(({ manyReads }) => !manyReads);
-
 const megabytes = (bytes: number) => `${(bytes / MB).toFixed(1)} MB`;
 
 /** All cases once by the numbers of production, then a thousand times. */
@@ -88,7 +85,7 @@ async function playAndJudge(sockets: ClientSockets) {
 /** What does not wait must not take the processor instead, from the attempts beside it. */
 async function* cheap(): AsyncGenerator<ProofRow> {
   let most = { what: 'none', cpuMs: 0 };
-  for (const one of REPEATED.filter(({ ends }) => !ends)) {
+  for (const one of HOSTILE_CASES.filter(({ ends }) => !ends)) {
     const cpuMs = await cpuOf(one);
     if (cpuMs > most.cpuMs) most = { what: one.what, cpuMs };
   }
@@ -141,7 +138,7 @@ async function* keptBriefly(stops: Stops): AsyncGenerator<ProofRow> {
 }
 
 async function* again(stops: Stops, sockets: ClientSockets): AsyncGenerator<ProofRow> {
-  const repeats = await startRepeats(REPEATED);
+  const repeats = await startRepeats(HOSTILE_CASES);
   stops.add(() => repeats.stop());
   const looks: HeldMemory[] = [];
   const look = async () => {
@@ -165,7 +162,7 @@ async function* again(stops: Stops, sockets: ClientSockets): AsyncGenerator<Proo
     what: `${ROUNDS} times each: faults`,
     figure: `${wrong} of ${repeats.attempts()}`,
     bound: '0',
-    ok: wrong === 0 && repeats.attempts() >= ROUNDS * REPEATED.length,
+    ok: wrong === 0 && repeats.attempts() >= ROUNDS * HOSTILE_CASES.length,
   };
   yield {
     what: 'the same: sockets left',

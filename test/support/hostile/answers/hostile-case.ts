@@ -18,8 +18,6 @@ export interface HostileCase {
   play: (socket: Socket, pace: Pace) => void;
   /** Only because time is up; left out: by itself, before that. */
   ends?: 'at its deadline';
-  /** It comes in thousands of reads: these take the processor, of the server as well. */
-  manyReads?: true;
   expected: Expected;
 }
 

@@ -76,17 +76,18 @@ export const floods =
     pour();
   };
 
-/** Says `start`, then `text` over and over, byte by byte, each as soon as the one before may have been read. */
+/** Says `start`, then `text` over and over in small pieces, each as soon as the one before may have been read. */
 export const pours =
   (start: string, text: string): Play =>
   (socket) => {
     socket.setNoDelay(true);
     socket.write(bytesOf(start));
-    let index = 0;
+    const piece = bytesOf(text);
+    let poured = 0;
     const pour = () => {
-      if (socket.destroyed || index === POURED_MOST_BYTES) return;
-      socket.write(bytesOf(text[index % text.length] ?? ''));
-      index += 1;
+      if (socket.destroyed || poured > POURED_MOST_BYTES) return;
+      socket.write(piece);
+      poured += piece.length;
       setImmediate(pour);
     };
     pour();

@@ -13,7 +13,7 @@ import { onRequest } from '../on-request.js';
 import { randomScript, type Script } from './random-answer.js';
 import { type Random, seededRandom } from './seeded-random.js';
 
-const DEADLINE_MS = 1_000;
+const DEADLINE_MS = 1_500;
 /** Timers may be that early. */
 const EARLY_MS = 5;
 /** What was written in pieces before the next request may have crossed with it on its way. */
