@@ -109,11 +109,13 @@ async function sendInTurn(
   { seed, attemptsMost, forMs, slackMs }: FuzzOptions,
 ): Promise<void> {
   const endsAt = performance.now() + forMs;
+  let restedMs = CROSSED_MS;
   for (let n = 0; performance.now() < endsAt && seen.attempts < attemptsMost; n += 1) {
     // Each has a source of its own, so that it repeats whatever the others do.
     const random = seededRandom(Math.imul(seed, 1_000_003) + lane * 100_003 + n);
     const id = randomId(random);
-    const sending: Sending = { id, random, reused: false, crossed: false };
+    // So long as the server has not seen it: whether it crossed is told by the time alone.
+    const sending: Sending = { id, random, reused: false, crossed: restedMs < CROSSED_MS };
     sendings.set(id, sending);
     seen.attempts += 1;
     const startedAt = performance.now();
@@ -138,7 +140,8 @@ async function sendInTurn(
         `seed ${seed}, lane ${lane}, ${n}: ${faults.join('; ')} ${described(sending)}`,
       );
     }
-    if (random.chance(IDLE_SHARE)) await delay(random.pick(IDLE_MS));
+    restedMs = random.chance(IDLE_SHARE) ? random.pick(IDLE_MS) : 0;
+    if (restedMs > 0) await delay(restedMs);
   }
 }
 
@@ -151,6 +154,7 @@ function randomId(random: Random): string {
 
 function playScripts(socket: Socket, sendings: ReadonlyMap<string, Sending>): void {
   let first = true;
+  let crossed = false;
   let pieces = 0;
   let wroteAt = 0;
   let turn = 0;
@@ -159,7 +163,9 @@ function playScripts(socket: Socket, sendings: ReadonlyMap<string, Sending>): vo
     const sending = sendings.get(id);
     if (!sending || socket.writableEnded) return;
     sending.reused = !first;
-    sending.crossed = pieces > 1 && performance.now() - wroteAt < CROSSED_MS;
+    // Where one answer was taken for another's, so is each that follows.
+    crossed ||= pieces > 1 && performance.now() - wroteAt < CROSSED_MS;
+    sending.crossed = crossed;
     sending.script ??= randomScript(sending.random, id);
     first = false;
     pieces = sending.script.pieces.length;

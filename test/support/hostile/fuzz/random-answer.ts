@@ -1,5 +1,5 @@
 import { bytesOf } from '../answers/server-moves.js';
-import { ANSWER_TO } from '../kept-cases.js';
+import { ANSWER_TO, POISON } from '../kept-cases.js';
 import { mutate } from './mutate.js';
 import type { Random } from './seeded-random.js';
 
@@ -10,10 +10,20 @@ const MOST_PIECES = 8;
 const MOST_MUTATIONS = 5;
 const PAUSES_MS = [0, 0, 1, 3];
 
+const ENDS = ['stay', 'stay', 'end', 'reset'] as const;
+const ENDS_OF_INTACT = ['stay', 'stay', 'end'] as const;
+/** Behind so many of the intact ones comes something that the next request must not be answered by. */
+const UNASKED_SHARE = 0.3;
+
+interface Piece {
+  bytes: Buffer;
+  pauseMs: number;
+}
+
 /** What a server does about one request. */
 export interface Script {
-  pieces: readonly { bytes: Buffer; pauseMs: number }[];
-  end: 'stay' | 'end' | 'reset';
+  pieces: readonly Piece[];
+  end: (typeof ENDS)[number];
   /** What must come of it; none where anything may, as long as it ends. */
   intact?: { status: number; body: string };
 }
@@ -35,18 +45,20 @@ export function randomScript(random: Random, id: string): Script {
     const times = 1 + random.int(MOST_MUTATIONS);
     for (let n = 0; n < times; n += 1) bytes = mutate(random, bytes);
   }
+  const end = valid.closes ? 'end' : random.pick(intact ? ENDS_OF_INTACT : ENDS);
+  const pieces = piecesOf(random, bytes);
+  if (intact && end === 'stay' && random.chance(UNASKED_SHARE)) {
+    const unasked = random.pick([POISON, POISON.slice(0, 40), valid.text, '\0', '\r\n']);
+    pieces.push({ bytes: bytesOf(unasked), pauseMs: random.pick(PAUSES_MS) });
+  }
   return {
-    pieces: piecesOf(random, bytes),
-    end: valid.closes
-      ? 'end'
-      : intact
-        ? random.pick(['stay', 'stay', 'end'] as const)
-        : random.pick(['stay', 'stay', 'end', 'reset'] as const),
+    pieces,
+    end,
     ...(intact ? { intact: { status: valid.status, body: valid.body } } : {}),
   };
 }
 
-function piecesOf(random: Random, bytes: Buffer): Script['pieces'] {
+function piecesOf(random: Random, bytes: Buffer): Piece[] {
   const count = random.chance(ONE_WRITE_SHARE) ? 1 : 2 + random.int(MOST_PIECES - 1);
   const cuts = Array.from({ length: count - 1 }, () => random.int(bytes.length + 1)).toSorted(
     (a, b) => a - b,
