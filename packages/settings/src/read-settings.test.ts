@@ -66,7 +66,7 @@ describe('defaults', () => {
       retryBaseMs: 10_000,
       retryCapMs: 86_400_000,
       leaseMs: 30_000,
-      concurrency: 200,
+      concurrency: 500,
       laneConcurrency: 10,
       shutdownGraceMs: 10_000,
       heartbeatMs: 900_000,
