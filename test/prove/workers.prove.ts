@@ -28,7 +28,8 @@ const BOUNDS: Readonly<Record<number, number>> = { 2: 0.85, 4: 0.7 };
 const SLOTS = 10;
 const CAPPED_LANES = 4;
 const CAPPED_JOBS_EACH = 300;
-const CAPPED_ANSWERS_AFTER_MS = 50;
+/** Longer than jobs of a lane wait for each other's connection. */
+const CAPPED_ANSWERS_AFTER_MS = 150;
 const OLDER_JOBS = 30;
 const LOWERED_SLOTS = 3;
 /** What was claimed before the cap was lowered has been sent and answered by then. */

@@ -225,8 +225,11 @@ DECLARE
   v_seen tid[];
   v_window integer;
 BEGIN
-  IF p_kind = 'email' AND EXISTS (SELECT FROM delivery_relay r WHERE r.paused_until > v_now) THEN
-    RETURN;
+  -- Apart: a condition that holds a query is begun as one, whether it comes to that or not.
+  IF p_kind = 'email' THEN
+    IF EXISTS (SELECT FROM delivery_relay r WHERE r.paused_until > v_now) THEN
+      RETURN;
+    END IF;
   END IF;
 
   -- More than once only where all that was seen had outlived its time, and ended; bounded, for a hook
@@ -427,7 +430,8 @@ BEGIN
     ORDER BY t.content_id, t.id;
     GET DIAGNOSTICS v_found = ROW_COUNT;
     -- A lane of which nothing was taken is still due where it had jobs that ended, or did not fit p_jobs.
-    EXIT WHEN v_found > 0 OR NOT EXISTS (
+    EXIT WHEN v_found > 0;
+    EXIT WHEN NOT EXISTS (
       SELECT FROM jsonb_object_keys(v_facts) AS f(lane) JOIN delivery_lane l ON l.lane = f.lane AND l.version = p_version
       WHERE l.next_at <= v_now AND (l.standing = 'suspect') = p_alone
     );

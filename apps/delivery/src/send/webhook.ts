@@ -125,6 +125,8 @@ async function deliver(
   try {
     if (known !== undefined) {
       usable = known;
+      // It was over while it waited; the connection is as good as before.
+      if (attempt.aborted) return { kind: 'stopped', reason: attempt.reason };
       const ended = await post(known, attempt, posting);
       // The peer had closed it and answered nothing: no try was made, so it is made now, once.
       if (ended.kind !== 'fault' || progress.answer.started || attempt.aborted) return ended;
