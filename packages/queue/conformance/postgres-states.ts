@@ -8,7 +8,8 @@ export async function jobStates(
   ids: readonly string[],
 ): Promise<Map<string, JobState>> {
   const { rows } = await pool.query<JobState & { id: string }>(
-    `SELECT id, status, attempts, tries, abandoned, lease_until > now() IS TRUE AS leased, last_error AS "lastError"
+    `SELECT id, status, attempts, tries, abandoned, lease_until > now() IS TRUE AS leased,
+       extract(epoch FROM run_at - now())::float8 * 1000 AS "dueInMs", last_error AS "lastError"
      FROM delivery_job WHERE id = ANY ($1)`,
     [ids],
   );

@@ -5,6 +5,8 @@ export interface JobState {
   tries: number;
   abandoned: number;
   leased: boolean;
+  /** From now; below zero for what is past. */
+  dueInMs: number;
   lastError: string | null;
 }
 

@@ -39,7 +39,7 @@ export const KNOWN_INTERLEAVINGS: readonly (readonly Step[])[] = [
   // The lane is due, and so the open enqueue lowers nothing in it: the claim beside it must not empty it.
   [run(jobs(1)), inside, drain(0), run(commit), look, drain(1)],
   [run(jobs(1)), inside, run(claim), run(claim, commit), look, drain(1)],
-  ...Array.from({ length: 5 }, () => claimBesideCommit),
+  ...Array.from({ length: 20 }, () => claimBesideCommit),
   // Its now() is older than the claim that emptied the lane.
   [
     { do: 'begin', slot: 0 },

@@ -8,6 +8,7 @@ import {
   type ModelLane,
   newLane,
   slotsAtMost,
+  UNIT_S,
 } from './model-lane.js';
 import type { Call, ClaimCall, Seen } from './calls.js';
 import { LIFE_UNITS, type Report } from './steps.js';
@@ -160,6 +161,12 @@ export class QueueModel {
       const { status, attempts, tries } = job;
       const leased = this.isLive(job);
       expectSame(`job ${job.id}`, is, { status, attempts, tries, leased });
+      // Of two results of one lease that came at once it tells which one counted.
+      const dueIn = Math.max(0, Math.round(is.dueInMs / (UNIT_S * 1000)));
+      const waits = Math.max(0, job.dueAt - this.now);
+      if (status === 'pending' && !leased && dueIn !== waits) {
+        throw new Objection(`job ${job.id} is due in ${dueIn} units, not in ${waits}`);
+      }
     }
     for (const [name, lane] of this.lanes) {
       const is = seen.lanes.get(name);
