@@ -1,4 +1,6 @@
-import { connectionOf, type Pool, type Transaction } from '@ghost/db';
+import { hash } from 'node:crypto';
+
+import { connectionOf, databaseErrorCode, type Pool, type Transaction } from '@ghost/db';
 
 import type { Sql } from '../queue.js';
 
@@ -10,24 +12,38 @@ export interface PoolSqlOptions {
   prepared?: boolean;
 }
 
-// Of the whole process, as what is kept belongs to a connection, whoever runs a statement there.
+const NAME_CHARACTERS = 16;
+/**
+ * What a kept statement alone fails with, before it does anything: it is not there (26000) or somebody else's (42P05), as
+ * behind a pooler that nobody told us of, or what it answers has changed since it was planned (0A000).
+ */
+const NOT_AS_KEPT: ReadonlySet<string | undefined> = new Set(['26000', '42P05', '0A000']);
+
 const names = new Map<string, string>();
 
+/** By its text: where connections are shared after all, a name is never that of another statement. */
 function nameOf(text: string): string {
-  const name = names.get(text) ?? `ghost_${names.size + 1}`;
+  const name = names.get(text) ?? `ghost_${hash('sha256', text).slice(0, NAME_CHARACTERS)}`;
   names.set(text, name);
   return name;
 }
 
 /** Runs each statement on whichever pooled connection is free. */
 export function sqlOfPool(pool: Pool, { prepared = false }: PoolSqlOptions = {}): Sql {
+  let keeping = prepared;
   return {
     async query<Row extends object>(text: string, values: readonly unknown[]): Promise<Row[]> {
-      const query = { text, values: [...values] };
-      const result = await pool.query<Row>(
-        prepared ? Object.assign(query, { name: nameOf(text) }) : query,
-      );
-      return result.rows;
+      if (keeping) {
+        try {
+          const kept = { name: nameOf(text), text, values: [...values] };
+          return (await pool.query<Row>(kept)).rows;
+        } catch (error) {
+          if (!NOT_AS_KEPT.has(databaseErrorCode(error))) throw error;
+          // From now on without: the statement itself may be as good as before.
+          keeping = false;
+        }
+      }
+      return (await pool.query<Row>(text, [...values])).rows;
     },
   };
 }
