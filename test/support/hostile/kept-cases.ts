@@ -85,6 +85,12 @@ export const KEPT_CASES: readonly KeptCase[] = [
       ),
   },
   {
+    what: 'answers with a 204 that tells of a body, and writes none',
+    reused: false,
+    play: (socket, answer) =>
+      void socket.write(answer('content-length: 5').replace('200 OK', '204 None')),
+  },
+  {
     what: 'writes more than the length of its body',
     reused: false,
     play: (socket, answer) => void socket.write(`${answer('content-length: 2')}ok${POISON}`),

@@ -38,6 +38,19 @@ describe('an answer ends where its framing says', () => {
     ['by its length', 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok', WHOLE, 'ok'],
     ['at once with no bytes', 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n', WHOLE, ''],
     ['at once with 204', 'HTTP/1.1 204 No\r\n\r\n', WHOLE, ''],
+    ['at once with 204 and no bytes', 'HTTP/1.1 204 No\r\ncontent-length: 0\r\n\r\n', WHOLE, ''],
+    [
+      'at once with 204, and one that tells of a body is the last of its connection',
+      'HTTP/1.1 204 No\r\ncontent-length: 5\r\n\r\n',
+      BROKEN,
+      '',
+    ],
+    [
+      'at once with 304, and one that tells of chunks is the last of its connection',
+      'HTTP/1.1 304 Same\r\ntransfer-encoding: chunked\r\n\r\n',
+      BROKEN,
+      '',
+    ],
     ['without a reason phrase', 'HTTP/1.1 200\r\ncontent-length: 0\r\n\r\n', WHOLE, ''],
     [
       'by its chunks, extensions left out',

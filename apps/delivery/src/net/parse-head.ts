@@ -86,6 +86,8 @@ export function parseHead(text: string): ParsedHead {
       framing.kind !== 'until_close' &&
       // Both would be a trap for whoever reads the one or the other (RFC 9112 §6.1).
       !(coding !== '' && length !== undefined) &&
+      // A body that none may have comes all the same, perhaps when the next answer is waited for.
+      !(framing.kind === 'none' && (coding !== '' || Number(length ?? 0) > 0)) &&
       !/(?:^|,)\s*close\s*(?:,|$)/u.test(connection) &&
       keptLongEnough(keepAlive),
   };
