@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises';
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -104,6 +105,29 @@ describe('kept connections', () => {
       timeoutMs: 2_000,
     });
     expect(server.connections()).toBe(HOOKS);
+  });
+
+  test('stay open when a webhook is broken off that waited for one', async () => {
+    const requests: Socket[] = [];
+    const server = await rawServer((socket) => onRequest(socket, () => requests.push(socket)));
+    const { send } = webhookSender();
+    const url = `http://127.0.0.1:${server.port}/`;
+    const answer = async (number: number) => {
+      await waitUntil(() => requests.length === number, { what: `request ${number}` });
+      requests.at(-1)?.write(head(OK, 'content-length: 0'));
+    };
+    const first = send(url);
+    await waitUntil(() => requests.length === 1, { what: 'the first request' });
+    const stop = new AbortController();
+    const waiting = send(url, { stop: stop.signal });
+    stop.abort('shutdown');
+    expect((await waiting).outcome).toEqual({ verdict: 'released', reason: 'shutdown' });
+    await answer(1);
+    await first;
+    const next = send(url);
+    await answer(2);
+    expect((await next).outcome.verdict).toBe('delivered');
+    expect(server.connections()).toBe(1);
   });
 
   test('are none after all were closed, also of an answer that ended that moment', async () => {

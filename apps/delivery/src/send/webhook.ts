@@ -123,10 +123,10 @@ async function deliver(
   const acquired = kept.acquire(key);
   const known = acquired instanceof Promise ? await acquired : acquired;
   try {
+    usable = known;
+    // It was over while it waited: the connection is the next one's, and nothing is looked up.
+    if (attempt.aborted) return { kind: 'deadline' };
     if (known !== undefined) {
-      usable = known;
-      // It was over while it waited; the connection is as good as before.
-      if (attempt.aborted) return { kind: 'stopped', reason: attempt.reason };
       const ended = await post(known, attempt, posting);
       // The peer had closed it and answered nothing: no try was made, so it is made now, once.
       if (ended.kind !== 'fault' || progress.answer.started || attempt.aborted) return ended;
