@@ -42,11 +42,13 @@ DECLARE
   -- A transaction that began before may commit a lane with an earlier time; what takes longer is found by the next full look.
   c_slack constant interval := interval '200 milliseconds';
   c_full_look constant interval := interval '1 second';
+  -- However long a look took, as on a machine that slept in it.
+  c_longest constant interval := interval '30 seconds';
   v_note text[] := nullif(current_setting(p_note, true), '')::text[];
 BEGIN
-  -- A full look once a second, or more seldom where that takes long: a twentieth of the time at most.
+  -- A full look once a second, or more seldom where that takes long: a twentieth of the time at most, where it takes no 1.5 s.
   IF p_floor = '-infinity' THEN
-    v_note := ARRAY[(clock_timestamp() + greatest(c_full_look, 20 * p_took))::text, '', p_dead::text];
+    v_note := ARRAY[(clock_timestamp() + least(c_longest, greatest(c_full_look, 20 * p_took)))::text, '', p_dead::text];
   END IF;
   v_note[2] := greatest(p_floor, p_to - c_slack)::text;
   PERFORM set_config(p_note, v_note::text, false);

@@ -142,6 +142,20 @@ describe('what an old snapshot keeps of lanes', () => {
     expect(found.id).toBe(id);
   });
 
+  test('is stepped over for half a minute at most, however long a look took', async () => {
+    const note = 'ghost.of_a_test';
+    await one.query(
+      `SELECT delivery_raise_floor($1, '-infinity', now(), ${LEFT_BEHIND}, interval '1 hour')`,
+      [note],
+    );
+    const { rows } = await one.query<{ s: number }>(
+      `SELECT extract(epoch FROM (current_setting($1)::text[])[1]::timestamptz - now())::float8 AS s`,
+      [note],
+    );
+    expect(rows[0]?.s).toBeGreaterThan(20);
+    expect(rows[0]?.s).toBeLessThanOrEqual(30);
+  });
+
   test('keeps no worker awake: with nothing pending, a full look says so', async () => {
     await claimWebhooks(queue);
     await waitUntil(async () => (await queue.nextDue(WEBHOOKS)).workMs === null, {
