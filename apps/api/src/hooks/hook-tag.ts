@@ -5,7 +5,7 @@ const BOTH_PARTS = /"([\w-]+)\.[\w-]+"/gu;
 
 /**
  * What people set of a hook, and two edits compete for. Secrets and the values of headers show as masks: the
- * rows of the ones and the seal of the others tell of them.
+ * newest row of the ones and the seal of the others tell of them.
  */
 export function hookSettings(publicUrl: string, found: FoundHook) {
   return {
@@ -39,5 +39,6 @@ export function hookConfigState(found: FoundHook) {
 }
 
 function hidden({ hook, liveSecrets }: FoundHook) {
-  return { secrets: liveSecrets, headers: hook.headersCiphertext };
+  // The newest: each setting of a secret makes a row, and that an older one ends by itself is no edit.
+  return { secret: liveSecrets.split(',').at(-1), headers: hook.headersCiphertext };
 }

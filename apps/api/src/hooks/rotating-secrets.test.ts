@@ -186,6 +186,27 @@ describe('rotating a secret', () => {
     expect(await live(id)).toHaveLength(2);
   });
 
+  test('is an edit; that the old secret ends by itself later is none', async () => {
+    const { id } = await addHook();
+    const tags = async () =>
+      Promise.all(
+        ['', '/config'].map(
+          async (part) => (await ada.ask('GET', `${HOOKS}/${id}${part}`)).headers.get('etag') ?? '',
+        ),
+      );
+    const edit = (part: string, tag: string) =>
+      ada.ask('PATCH', `${HOOKS}/${id}${part}`, {}, { 'if-match': tag });
+    const [hookTag = '', configTag = ''] = await tags();
+    await rotate(id, { overlap_hours: 2 });
+    expect((await edit('', hookTag)).status).toBe(412);
+    expect((await edit('/config', configTag)).status).toBe(412);
+    const [newHookTag = '', newConfigTag = ''] = await tags();
+    await goBy(id, 3);
+    expect(await live(id)).toHaveLength(1);
+    expect((await edit('', newHookTag)).status).toBe(200);
+    expect((await edit('/config', newConfigTag)).status).toBe(200);
+  });
+
   test('that waited for another is the newest, though its transaction began before', async () => {
     const { id } = await addHook();
     const other = encrypt(ring(), 'of the other', hookSecretContext(id));
