@@ -62,6 +62,11 @@ describe('the database refuses', () => {
       `${JOB} status) ${JOB_VALUES} 'webhook', 1, 'mail:x.example', 1, '{}', now(), 'pending')`,
     ],
     [
+      'a job whose event has no content of its kind',
+      'delivery_job_content_of_event',
+      `${JOB} status, event_id) ${JOB_VALUES} 'webhook', 1, 'hook:1', 1, '{}', now(), 'pending', '${EVENT}')`,
+    ],
+    [
       'an unknown status',
       'delivery_job_status_known',
       `${JOB} status, finished_at) ${JOB_VALUES} 'webhook', 1, 'hook:1', 1, '{}', now(), 'lost', now())`,

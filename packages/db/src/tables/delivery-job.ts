@@ -3,6 +3,7 @@ import {
   bigint,
   boolean,
   check,
+  foreignKey,
   index,
   jsonb,
   pgTable,
@@ -31,9 +32,8 @@ export const deliveryJob = pgTable(
     finishedAt: timestamp('finished_at', { withTimezone: true }),
     leaseNo: bigint('lease_no', { mode: 'number' }).notNull().default(0),
     eventId: uuid('event_id').references(() => outboxEvent.id),
-    contentId: uuid('content_id')
-      .notNull()
-      .references(() => deliveryContent.id),
+    /** The content of its event and kind, to which the foreign key leads. */
+    contentId: uuid('content_id').notNull(),
     repositoryId: bigint('repository_id', { mode: 'number' }),
     accountId: bigint('account_id', { mode: 'number' }),
     hookId: bigint('hook_id', { mode: 'number' }),
@@ -57,6 +57,12 @@ export const deliveryJob = pgTable(
   },
   (table) => [
     unique('delivery_job_idempotency_key_unique').on(table.idempotencyKey),
+    // Not by `content_id`: whoever deletes a content looks for its jobs, and that column has no index.
+    foreignKey({
+      name: 'delivery_job_content_of_event',
+      columns: [table.eventId, table.kind],
+      foreignColumns: [deliveryContent.eventId, deliveryContent.kind],
+    }),
     index('delivery_job_lane_pending')
       .on(table.lane, table.version, table.runAt, table.id)
       .where(sql`${table.status} = 'pending'`),
