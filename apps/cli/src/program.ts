@@ -11,6 +11,7 @@ import { addKeyCommands } from './commands/keys.js';
 import { addLaneCommands } from './commands/lanes.js';
 import { addMigrate } from './commands/migrate.js';
 import { addOutboxCommands } from './commands/outbox.js';
+import { addPrune } from './commands/prune.js';
 import { addRepoCommands } from './commands/repo.js';
 import { addSettings } from './commands/settings.js';
 import { addStatus } from './commands/status.js';
@@ -28,6 +29,7 @@ Examples:
   npx ghost outbox list                      events that fan-out could not handle
   npx ghost event show <id>                  who got it, who did not and why
   npx ghost lanes resume hook:12             send what a held hook kept
+  npx ghost prune --dry-run                  what is older than GHOST_RETENTION_DAYS
   npx ghost hooks rotate-secret 12           a new secret; the old one signs too for 24 hours
 
 Environment: DATABASE_URL names the database; "npx ghost settings" lists all variables.
@@ -61,6 +63,7 @@ export function createProgram(context: Context): Command {
   addLaneCommands(program, context);
   addHookCommands(program, context);
   addStatus(program, context);
+  addPrune(program, context);
   addSettings(program, context);
   addKeyCommands(program, context);
   return program;

@@ -8,4 +8,5 @@ export * from './migrate.js';
 export * from './pool.js';
 export * from './publish-event.js';
 export { API_SCOPES, type ApiScope } from './tables/api-token.js';
+export { withClient } from './with-client.js';
 export * as schema from './schema.js';

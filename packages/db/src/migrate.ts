@@ -3,9 +3,9 @@ import { fileURLToPath } from 'node:url';
 
 import { drizzle } from 'drizzle-orm/node-postgres';
 import { migrate as applyMigrations } from 'drizzle-orm/node-postgres/migrator';
-import pg from 'pg';
+import type pg from 'pg';
 
-import { CONNECT_TIMEOUT_MS } from './pool.js';
+import { withClient } from './with-client.js';
 
 // From the root, as the bundle of delivery, apps/delivery/dist, lies as deep as this file and elsewhere.
 const MIGRATIONS_FOLDER = fileURLToPath(
@@ -16,6 +16,7 @@ const OLDEST_SERVER = 150_000;
 const MIGRATION_LOCK = 4_731_092_117;
 // Asked at each start: a server that says nothing must not hang it. A migration itself takes as long as it takes.
 const STATE_WITHIN_MS = 10_000;
+const NAMED = { application_name: 'ghost migrate' };
 
 export interface MigrationState {
   applied: number;
@@ -30,7 +31,7 @@ export class DatabaseVersionError extends Error {
 
 /** Brings a database to this version's schema; safe to run at once from many places, and again. */
 export async function migrate(databaseUrl: string): Promise<MigrationState> {
-  return withClient({ connectionString: databaseUrl }, async (client) => {
+  return withClient({ connectionString: databaseUrl, ...NAMED }, async (client) => {
     await requireServer(client);
     await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
     try {
@@ -44,30 +45,11 @@ export async function migrate(databaseUrl: string): Promise<MigrationState> {
 
 /** Tells what is applied and what is missing; changes nothing. */
 export async function migrationState(databaseUrl: string): Promise<MigrationState> {
-  const limits = { query_timeout: STATE_WITHIN_MS };
+  const limits = { ...NAMED, query_timeout: STATE_WITHIN_MS };
   return withClient({ connectionString: databaseUrl, ...limits }, async (client) => {
     await requireServer(client);
     return readState(client);
   });
-}
-
-async function withClient<T>(
-  config: pg.ClientConfig,
-  work: (client: pg.Client) => Promise<T>,
-): Promise<T> {
-  const client = new pg.Client({
-    ...config,
-    application_name: 'ghost migrate',
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-  });
-  // A connection cut between statements must fail the next one, not the process.
-  client.on('error', () => undefined);
-  await client.connect();
-  try {
-    return await work(client);
-  } finally {
-    await client.end();
-  }
 }
 
 async function requireServer(client: pg.Client): Promise<void> {

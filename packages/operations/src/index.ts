@@ -43,6 +43,8 @@ export * from './lanes.js';
 export { type AccountRef, type ChangeIn, findAccount, lockAccount } from './lock-account.js';
 export * from './outbox.js';
 export * from './repositories.js';
+export { countPrunable } from './retention/count-prunable.js';
+export { prune, type PruneCounts, type Pruned } from './retention/prune.js';
 export * from './start-checks.js';
 export * from './start-error.js';
 export * from './status.js';

@@ -1,0 +1,95 @@
+import { countPrunable, prune, type PruneCounts } from '@ghost/operations';
+import { type Command, InvalidArgumentError } from 'commander';
+
+import { CommandError } from '../command-error.js';
+import { type Context, settingsOf, withPool } from '../context.js';
+import { printJson } from '../print.js';
+
+const MAX_DAYS = 3_650;
+const PROGRESS_EVERY_MS = 2_000;
+
+interface Options {
+  days?: number;
+  dryRun?: boolean;
+  json?: boolean;
+}
+
+/** In the order in which they go. */
+const WORDS: readonly (readonly [keyof PruneCounts, one: string, many: string])[] = [
+  ['attemptDays', 'whole day of attempts', 'whole days of attempts'],
+  ['attempts', 'attempt', 'attempts'],
+  ['jobs', 'job', 'jobs'],
+  ['contents', 'content', 'contents'],
+  ['skips', 'skip', 'skips'],
+  ['events', 'event', 'events'],
+];
+
+export function addPrune(program: Command, context: Context): void {
+  program
+    .command('prune')
+    .description('delete ended jobs, processed events and attempts that are older than some days')
+    .option('--days <n>', 'what is older goes (default: GHOST_RETENTION_DAYS)', readDays)
+    .option('--dry-run', 'tell what would go, and delete nothing')
+    .option('--json', 'print JSON')
+    .addHelpText(
+      'after',
+      '\nThe API does so by itself, once a day. Ended by Ctrl-C it goes on where it stopped.\n\nExamples:\n  npx ghost prune --dry-run\n  npx ghost prune --days 7',
+    )
+    .action(async ({ days: given, dryRun = false, json = false }: Options) => {
+      const days = given ?? settingsOf(context).retentionDays;
+      const counts = await (dryRun ? countOnly(context, days) : pruneNow(context, days));
+      if (json) printJson(context, { days, dryRun, ...counts });
+      else context.print(describe(counts, days, dryRun));
+    });
+}
+
+function countOnly(context: Context, days: number): Promise<PruneCounts> {
+  return withPool(context, (pool) => countPrunable(pool, days));
+}
+
+async function pruneNow(context: Context, days: number): Promise<PruneCounts> {
+  let toldAt = performance.now();
+  const pruned = await prune({
+    databaseUrl: settingsOf(context).listenDatabaseUrl,
+    name: 'ghost cli prune',
+    days,
+    onStep: (counts) => {
+      if (performance.now() - toldAt < PROGRESS_EVERY_MS) return;
+      toldAt = performance.now();
+      context.note(`… ${listed(counts) || 'nothing'} so far`);
+    },
+  });
+  if (pruned.result === 'busy') {
+    throw new CommandError(
+      'Another runner, of the API or of this command, is at it: nothing was done. Try again later.',
+    );
+  }
+  if (pruned.postponed) {
+    context.note(
+      'A day of attempts had to stay: somebody is reading old attempts (a dump, a report). The next run drops it.',
+    );
+  }
+  return pruned.counts;
+}
+
+function describe(counts: PruneCounts, days: number, dryRun: boolean): string {
+  const what = listed(counts);
+  if (what === '') return `Nothing is older than ${days} ${days === 1 ? 'day' : 'days'}.`;
+  const verb = dryRun ? 'Would delete' : 'Deleted';
+  return `${verb} what is older than ${days} ${days === 1 ? 'day' : 'days'}: ${what}.`;
+}
+
+/** "2 whole days of attempts, 1,200 jobs, 1 event" */
+function listed(counts: PruneCounts): string {
+  return WORDS.filter(([kind]) => counts[kind] > 0)
+    .map(([kind, one, many]) =>
+      counts[kind] === 1 ? `1 ${one}` : `${counts[kind].toLocaleString('en')} ${many}`,
+    )
+    .join(', ');
+}
+
+function readDays(text: string): number {
+  const value = Number(text);
+  if (/^\d+$/u.test(text) && value >= 1 && value <= MAX_DAYS) return value;
+  throw new InvalidArgumentError(`It must be a whole number from 1 to ${MAX_DAYS}.`);
+}
