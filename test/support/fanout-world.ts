@@ -29,6 +29,8 @@ export interface OutboxOptions {
   readonly webhooks?: FanoutConsumer;
   readonly retryBaseMs?: number;
   readonly deliveryWakeUrl?: string;
+  /** Hears of each drain that did something; by itself nothing is pruned. */
+  readonly retention?: { worked(): void };
   /** Where its pool and listener connect, for a proxy in between. */
   readonly databaseUrl?: string;
 }
@@ -112,6 +114,7 @@ export class FanoutWorld {
       { listenUrl: url, heartbeatMs: HEARTBEAT_MS },
       settings,
       pino({ level: 'debug' }, { write }),
+      options.retention ?? { worked: () => undefined },
     );
     let stopping: Promise<void> | undefined;
     const stop = () => (stopping ??= service.onApplicationShutdown());

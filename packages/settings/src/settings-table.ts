@@ -256,9 +256,9 @@ export const SETTINGS = {
     secret: true,
   }),
   GHOST_RETENTION_DAYS: setting(wholeNumber(1, 3_650), {
-    who: 'API, delivery',
+    who: 'API',
     default: '30',
-    what: 'Days that finished deliveries and processed events are kept. Not in effect yet: nothing is pruned.',
+    what: 'Days that attempts, finished deliveries and processed events are kept. What is older is deleted once a day, in small steps.',
   }),
   GHOST_HEARTBEAT_MS: setting(wholeNumber(100, DAY_MS), {
     who: 'API, delivery',

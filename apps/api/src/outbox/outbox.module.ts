@@ -1,11 +1,12 @@
 import { Module } from '@nestjs/common';
 
 import { NotifierModule } from '../notifier/notifier.module.js';
+import { RetentionModule } from '../retention/retention.module.js';
 import { WebhookFanoutModule } from '../webhook-fanout/webhook-fanout.module.js';
 import { OutboxService } from './outbox.service.js';
 
 @Module({
-  imports: [NotifierModule, WebhookFanoutModule],
+  imports: [NotifierModule, RetentionModule, WebhookFanoutModule],
   providers: [OutboxService],
   exports: [OutboxService],
 })

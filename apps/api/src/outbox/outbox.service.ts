@@ -26,6 +26,7 @@ import {
   SETTINGS,
 } from '../database/tokens.js';
 import { NotifierService } from '../notifier/notifier.service.js';
+import { RetentionService } from '../retention/retention.service.js';
 import { WebhookFanoutService } from '../webhook-fanout/webhook-fanout.service.js';
 import { DeliveryWake } from './delivery-wake.js';
 import { describeError } from './describe-error.js';
@@ -75,6 +76,8 @@ export class OutboxService implements OnApplicationBootstrap, OnApplicationShutd
   private draining: Promise<void> | undefined;
   private rerun = false;
   private stopped = false;
+  /** Whether a page was saved since the last drain that ended in order. */
+  private worked = false;
   /** Wakes the drain that waits for its pages. */
   private signal: () => void = () => undefined;
   /** Set when the database answers nothing at all: ends the drain. */
@@ -91,6 +94,7 @@ export class OutboxService implements OnApplicationBootstrap, OnApplicationShutd
     @Inject(DATABASE_CONNECTION) connection: DatabaseConnection,
     @Inject(SETTINGS) settings: Pick<Settings, 'outboxRetryBaseMs' | 'deliveryWakeUrl'>,
     @Inject(LOGGER) private readonly logger: Logger,
+    @Inject(RetentionService) private readonly retention: Pick<RetentionService, 'worked'>,
   ) {
     this.sql = sqlOfPool(pool);
     this.progress = new OutboxProgress(this.sql, settings.outboxRetryBaseMs);
@@ -180,6 +184,10 @@ export class OutboxService implements OnApplicationBootstrap, OnApplicationShutd
       await this.drain();
       const dueInMs = await this.progress.nextDueInMs();
       this.failedDrains = 0;
+      if (this.worked) {
+        this.worked = false;
+        this.retention.worked();
+      }
       if (dueInMs === null) return;
       this.wakeIn(dueInMs === 0 ? OVERDUE_WAIT_MS : Math.min(dueInMs, RETRY_INTERVAL_MS));
     } catch (error) {
@@ -301,6 +309,7 @@ export class OutboxService implements OnApplicationBootstrap, OnApplicationShutd
         const { jobs, skipped, last } = outcome;
         this.logger.info({ event: 'outbox.fanned_out', ...line, jobs, skipped, last });
         this.brokenPages = 0;
+        this.worked = true;
         if (last) this.progress.end(claimed);
         if (jobs > 0) this.delivery.wake();
         return;

@@ -1,0 +1,80 @@
+import { prune, type Pruned } from '@ghost/operations';
+import type { Settings } from '@ghost/settings';
+import type { OnApplicationShutdown } from '@nestjs/common';
+import type { Logger } from 'pino';
+
+import type { DatabaseConnection } from '../database/tokens.js';
+import { describeError } from '../outbox/describe-error.js';
+
+const DAY_MS = 24 * 60 * 60_000;
+/** After one that failed, met another runner or could not drop a day. */
+const AGAIN_MS = 60 * 60_000;
+const GOODBYE_MS = 1_000;
+
+/**
+ * Deletes what is older than GHOST_RETENTION_DAYS, once a UTC day, on a connection of its own. It has no timer: the
+ * first fan-out of a day starts it, so where nothing happens nothing is asked.
+ */
+export class RetentionService implements OnApplicationShutdown {
+  private readonly stopping = new AbortController();
+  private running: Promise<void> | undefined;
+  private nextAt = 0;
+
+  /** @param now - wall clock in milliseconds */
+  constructor(
+    private readonly connection: Pick<DatabaseConnection, 'listenUrl'>,
+    private readonly settings: Pick<Settings, 'retentionDays'>,
+    private readonly logger: Logger,
+    private readonly now: () => number,
+  ) {}
+
+  /** Something was done just now: starts the run of the day, unless it was. Never rejects, and nobody waits for it. */
+  worked(): void {
+    if (this.running || this.stopping.signal.aborted || this.now() < this.nextAt) return;
+    this.running = this.run().finally(() => {
+      this.running = undefined;
+    });
+  }
+
+  /** Ends after the step under way; another process, or the next start, goes on. */
+  async onApplicationShutdown(): Promise<void> {
+    this.stopping.abort();
+    if (this.running === undefined) return;
+    // Before its pause a step takes some milliseconds; one that gets no answer ends with the process.
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, GOODBYE_MS);
+    });
+    await Promise.race([this.running, late]);
+    clearTimeout(timer);
+  }
+
+  private async run(): Promise<void> {
+    const startedAt = performance.now();
+    const now = this.now();
+    const line = { days: this.settings.retentionDays };
+    try {
+      const pruned = await prune({
+        databaseUrl: this.connection.listenUrl,
+        name: 'ghost api retention',
+        days: this.settings.retentionDays,
+        signal: this.stopping.signal,
+      });
+      this.nextAt = now + waitAfter(pruned, now);
+      const ms = Math.round(performance.now() - startedAt);
+      if (pruned.result === 'busy') this.logger.debug({ event: 'retention.busy', ...line, ms });
+      else {
+        const { counts, postponed, result } = pruned;
+        this.logger.info({ event: 'retention.pruned', ...line, ...counts, postponed, result, ms });
+      }
+    } catch (error) {
+      this.nextAt = now + AGAIN_MS;
+      this.logger.warn({ event: 'retention.failed', ...line, ...describeError(error) });
+    }
+  }
+}
+
+function waitAfter(pruned: Pruned, now: number): number {
+  if (pruned.result === 'busy' || pruned.postponed) return AGAIN_MS;
+  return DAY_MS - (now % DAY_MS);
+}
