@@ -1,7 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-import type { Pool } from '@ghost/db';
-
 import { addJobs } from '../support/load/add-jobs.js';
 import { lightWebhooks, postComments, type Timing } from '../support/load/light-load.js';
 import {
@@ -10,11 +8,16 @@ import {
   p99,
   startLoadWorld,
 } from '../support/load/load-world.js';
-import { addHooks, closeLanes, openLanes, preloadJobs } from '../support/load/preload.js';
+import {
+  addHooks,
+  closeLanes,
+  openLanes,
+  preloadJobs,
+  untilWritten,
+} from '../support/load/preload.js';
 import { progress } from '../support/progress.js';
 import type { ProofRow } from '../support/proof-world.js';
 import { withStops } from '../support/stops.js';
-import { waitUntil } from '../support/wait-until.js';
 
 export const name =
   'A million due jobs for a receiver that takes 5 s: 1,000 other lanes and the API do not notice';
@@ -29,9 +32,6 @@ const LOADED_MS = 60_000;
 const ALONE_MS = 40_000;
 const AFTER_MS = 20_000;
 const FIRST_MS = 5_000;
-const WRITTEN_WITHIN_MS = 120_000;
-/** Autovacuum looks once a minute, and has many tables: some time without any. */
-const QUIET_LOOKS = 100;
 
 const LIGHT_RATIO_BOUND = 2;
 const LIGHT_MORE_BOUND_MS = 25;
@@ -84,21 +84,6 @@ export function run(): AsyncGenerator<ProofRow> {
       ok: hog > 0 && (peaks['hog'] ?? 0) <= LANE_SLOTS,
     };
   });
-}
-
-async function untilWritten(pool: Pool): Promise<void> {
-  await pool.query('CHECKPOINT');
-  let quiet = 0;
-  await waitUntil(
-    async () => {
-      const { rowCount } = await pool.query(
-        "SELECT FROM pg_stat_activity WHERE backend_type = 'autovacuum worker'",
-      );
-      quiet = rowCount === 0 ? quiet + 1 : 0;
-      return quiet > QUIET_LOOKS;
-    },
-    { what: 'the vacuum of the new rows to end', timeoutMs: WRITTEN_WITHIN_MS },
-  );
 }
 
 function* judge(alone: Seen, beside: Seen, after: Seen): Generator<ProofRow> {

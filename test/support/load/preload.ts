@@ -4,11 +4,15 @@ import { encrypt } from '@ghost/vault';
 
 import { keyRing, SEED_SECRET } from '../delivery-seed.js';
 import { proveLanes } from '../prove-lanes.js';
+import { waitUntil } from '../wait-until.js';
 
 /** A kilobyte, as a comment's webhook has. */
 export const LOAD_BODY = JSON.stringify({ action: 'created', text: 'A comment. '.repeat(86) });
 /** Rows of one statement: a server's log and memory stay small. */
 const BATCH = 100_000;
+const WRITTEN_WITHIN_MS = 120_000;
+/** Autovacuum looks once a minute, and has many tables: some time without any. */
+const QUIET_LOOKS = 100;
 
 export interface Preload {
   hookIds: readonly number[];
@@ -91,6 +95,22 @@ export async function openLanes(pool: Pool, hookIds: readonly number[]): Promise
 /** Holds the lanes, as an operator would. */
 export async function closeLanes(pool: Pool, hookIds: readonly number[]): Promise<void> {
   await changeLanes(pool, hookIds, `next_at = 'infinity', held_reason = 'proof', held_at = now()`);
+}
+
+/** What was written in bulk is on the disk, and its first vacuum is over. */
+export async function untilWritten(pool: Pool): Promise<void> {
+  await pool.query('CHECKPOINT');
+  let quiet = 0;
+  await waitUntil(
+    async () => {
+      const { rowCount } = await pool.query(
+        "SELECT FROM pg_stat_activity WHERE backend_type = 'autovacuum worker'",
+      );
+      quiet = rowCount === 0 ? quiet + 1 : 0;
+      return quiet > QUIET_LOOKS;
+    },
+    { what: 'the vacuum of the new rows to end', timeoutMs: WRITTEN_WITHIN_MS },
+  );
 }
 
 /** Locks in order first, as everybody does: an UPDATE alone could cross a settle, and deadlock. */
