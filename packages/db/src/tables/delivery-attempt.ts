@@ -46,6 +46,10 @@ export const deliveryAttempt = pgTable(
     index('delivery_attempt_hook')
       .on(table.hookId, table.id)
       .where(sql`${table.hookId} is not null`),
+    // Lists those of a hook that failed, however many were delivered in between.
+    index('delivery_attempt_hook_failed')
+      .on(table.hookId, table.id)
+      .where(sql`${table.hookId} is not null and ${table.outcome} <> 'delivered'`),
     check(
       'delivery_attempt_outcome_known',
       sql`${table.outcome} in ('delivered', 'retry', 'dead', 'held', 'cancelled', 'relay_paused', 'abandoned')`,

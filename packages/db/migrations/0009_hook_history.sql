@@ -1,0 +1,1 @@
+CREATE INDEX "delivery_attempt_hook_failed" ON "delivery_attempt" USING btree ("hook_id","id") WHERE "delivery_attempt"."hook_id" is not null and "delivery_attempt"."outcome" <> 'delivered';
