@@ -14,6 +14,7 @@ export const AUDIT_ACTIONS = [
   'hook.added',
   'hook.changed',
   'hook.paused',
+  'hook.redelivered',
   'hook.removed',
   'hook.resumed',
   'hook.secret_rotated',

@@ -51,10 +51,17 @@ export async function listJobs(pool: Pool, filter: JobFilter = {}): Promise<Deli
 
 /** One job; null when there is none of this id. */
 export async function findJob(pool: Pool, jobId: string): Promise<DeliveryRow | null> {
-  const { rows } = await pool.query<DeliveryRecord>(`${SELECT_DELIVERIES} WHERE j.id = $1`, [
-    jobId,
-  ]);
-  return rows[0] ? toDeliveryRow(rows[0]) : null;
+  return readJob(sqlOfPool(pool), jobId);
+}
+
+async function readJob(sql: Sql, jobId: string): Promise<DeliveryRow | null> {
+  const [row] = await sql.query<DeliveryRecord>(`${SELECT_DELIVERIES} WHERE j.id = $1`, [jobId]);
+  return row ? toDeliveryRow(row) : null;
+}
+
+/** {@link redeliverJob} in a transaction of its own. */
+export async function retryJob(pool: Pool, queue: Queue, jobId: string): Promise<JobChange> {
+  return inTransaction(pool, (tx) => redeliverJob(tx, queue, jobId));
 }
 
 /**
@@ -62,21 +69,23 @@ export async function findJob(pool: Pool, jobId: string): Promise<DeliveryRow | 
  * read the repository now, whatever they could when it was written, and to an address that is theirs now;
  * the text of a deleted comment goes to nobody, not even where it was delivered before.
  */
-export async function retryJob(pool: Pool, queue: Queue, jobId: string): Promise<JobChange> {
-  const job = await findJob(pool, jobId);
+export async function redeliverJob(
+  tx: Transaction,
+  queue: Queue,
+  jobId: string,
+): Promise<JobChange> {
+  const sql = sqlOf(tx);
+  const job = await readJob(sql, jobId);
   if (!job) return refused(jobId, 'there is no such job');
   if (job.status === 'pending') return refused(jobId, whyPending(job));
-  return inTransaction(pool, async (tx): Promise<JobChange> => {
-    const sql = sqlOf(tx);
-    const gone = await whyNobody(tx, sql, job);
-    if (gone !== null) return refused(jobId, gone);
-    const [again] = await queue.redeliver(sql, [jobId]);
-    if (again !== undefined) return { result: 'done', jobId };
-    return refused(
-      jobId,
-      `it was ${job.status} (${job.lastError ?? 'no reason kept'}), which is final`,
-    );
-  });
+  const gone = await whyNobody(tx, sql, job);
+  if (gone !== null) return refused(jobId, gone);
+  const [again] = await queue.redeliver(sql, [jobId]);
+  if (again !== undefined) return { result: 'done', jobId };
+  return refused(
+    jobId,
+    `it was ${job.status} (${job.lastError ?? 'no reason kept'}), which is final`,
+  );
 }
 
 /** Why there is nobody to get a job now; null where somebody is, until this transaction ends. */
