@@ -52,6 +52,8 @@ function toJsonSchema(schema, used) {
   const made = {};
   for (const [key, value] of Object.entries(schema)) {
     if (DROPPED.has(key) || key.startsWith('x-')) continue;
+    // It goes without saying, and GitHub says it of a string too, which ajv refuses.
+    if (key === 'additionalProperties' && value === true) continue;
     made[key] = convertKeyword(key, value, used);
   }
   return schema.nullable === true ? orNull(made) : made;

@@ -123,6 +123,27 @@ export const SHAPE_DIFFERENCES: readonly ShapeDifference[] = [
     why: 'GitHub replaces a secret at once.',
   },
   {
+    route: '*',
+    what: 'extra explanation',
+    ghost:
+      'A delivery has `explanation`: why it came to that in a sentence and a code, milliseconds of each phase, and what happens next.',
+    why: 'GitHub tells the status alone.',
+  },
+  {
+    route: '*',
+    status: 404,
+    what: 'status',
+    ghost: 'A delivery that is not there is a 404.',
+    why: 'GitHub says so too, and publishes it for other routes only.',
+  },
+  {
+    route: '*',
+    status: 409,
+    what: 'status',
+    ghost: 'What cannot be sent again is a 409 that says why.',
+    why: 'GitHub publishes no such answer.',
+  },
+  {
     route: 'GET /user/repos',
     what: 'extra network_count',
     ghost: 'A repository has `network_count` in lists too.',
@@ -172,6 +193,18 @@ export const BEHAVIOUR_DIFFERENCES = {
     ghost: '`POST …/tests` sends a ping.',
     github: 'The last push.',
     why: 'There are no pushes.',
+  },
+  'deliveries by outcome': {
+    ghost:
+      'Deliveries with `status=success` are those that were delivered, with `failure` all others; `status_code` is 0 where no answer came.',
+    github: 'By ranges of the status code, so that what got no answer is in neither.',
+    why: 'What never came to an answer is what one looks for.',
+  },
+  'not twice at once': {
+    ghost:
+      'A delivery that waits to be sent is not sent again besides: 409, with when it is tried.',
+    github: 'It is.',
+    why: 'It is sent anyway; once it has ended it can be sent again as often as one likes.',
   },
   'no invitations': {
     ghost: 'A collaborator is one at once: 204.',

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { freePort } from '../support/ghost-processes.js';
 import { readGithubSchema } from '../support/github-schema.js';
+import { addDelivery } from '../support/hook-delivery.js';
 import { type RecordedOctokit, recordOctokit, refusalOf } from '../support/recorded-octokit.js';
 import { type Person, startTestApi, type TestApi } from '../support/test-api.js';
 import {
@@ -190,6 +191,32 @@ describe('hooks', () => {
   });
 });
 
+/** A hook with deliveries that ended, and the ids of their attempts. */
+async function hookWithDeliveries(many: number) {
+  const { data: repository } = await ada.repos.get(ENGINE);
+  const made = await ada.repos.createWebhook({ ...ENGINE, config: { url: HOOK_URL } });
+  const ids: number[] = [];
+  for (let n = 0; n < many; n++) {
+    const hook = { id: made.data.id, repositoryId: repository.id };
+    ids.push((await addDelivery(api.pool, hook)).attemptId);
+  }
+  return { hook: { ...ENGINE, hook_id: made.data.id }, ids };
+}
+
+describe('deliveries of a hook', () => {
+  test('are listed over pages, found, and sent again', async () => {
+    const { hook, ids } = await hookWithDeliveries(3);
+    const listed = await ada.paginate(ada.repos.listWebhookDeliveries, { ...hook, per_page: 1 });
+    expect(listed.map(({ id }) => id)).toEqual(ids.toReversed());
+    const delivery = { ...hook, delivery_id: ids[0] ?? 0 };
+    const found = await ada.repos.getWebhookDelivery(delivery);
+    expect(found.data).toMatchObject({ ...listed[2], request: { payload: { hello: 'world' } } });
+    expect((await ada.repos.redeliverWebhookDelivery(delivery)).status).toBe(202);
+    const absent = { ...hook, delivery_id: 999_999 };
+    expect(await status(ada.repos.getWebhookDelivery(absent))).toBe(404);
+  });
+});
+
 describe('people', () => {
   test('see themselves and others', async () => {
     const self = await ada.users.getAuthenticated();
@@ -256,6 +283,23 @@ const BEHAVIOURS: Record<BehaviourName, () => Promise<void>> = {
     const before = (await api.eventsOf('ping')).length;
     await ada.repos.testPushWebhook({ ...ENGINE, hook_id: data.id });
     expect((await api.eventsOf('ping')).slice(before)).toMatchObject([{ hook_id: data.id }]);
+  },
+  'deliveries by outcome': async () => {
+    const { hook, ids } = await hookWithDeliveries(2);
+    await api.pool.query(
+      `UPDATE delivery_attempt SET outcome = 'retry', reason = 'dns_timeout', status = NULL WHERE id = $1`,
+      [ids[0]],
+    );
+    const failed = await ada.repos.listWebhookDeliveries({ ...hook, status: 'failure' });
+    expect(failed.data).toMatchObject([{ id: ids[0], status: 'dns_timeout', status_code: 0 }]);
+    const delivered = await ada.repos.listWebhookDeliveries({ ...hook, status: 'success' });
+    expect(delivered.data).toMatchObject([{ id: ids[1], status: 'OK', status_code: 200 }]);
+  },
+  'not twice at once': async () => {
+    const { hook, ids } = await hookWithDeliveries(1);
+    const delivery = { ...hook, delivery_id: ids[0] ?? 0 };
+    await ada.repos.redeliverWebhookDelivery(delivery);
+    expect(await status(ada.repos.redeliverWebhookDelivery(delivery))).toBe(409);
   },
   'no invitations': async () => {
     const { status } = await ada.repos.addCollaborator({ ...ENGINE, username: 'bob' });

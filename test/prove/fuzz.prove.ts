@@ -21,6 +21,7 @@ export function run(): AsyncGenerator<ProofRow> {
     const pool = database.pool();
     const { url } = await startProofApi(stops, database.url);
     const world = await FuzzWorld.over({
+      pool,
       url,
       addPerson: (login) => addAccount(pool, { login, email: `${login}@people.example` }),
     });

@@ -142,6 +142,11 @@ export const RULES: Readonly<Record<string, readonly Rule[]>> = {
   'rotate-hook-secret': [within(['hooks', 'admin', 200], { body: { overlap_hours: 1 } })],
   'pause-hook': [within(['hooks', 'admin', 200])],
   'resume-hook': [within(['hooks', 'admin', 200])],
+  'list-hook-deliveries': [within(['hooks', 'admin', 200])],
+  'get-hook-delivery': [within(['hooks', 'admin', 200])],
+  'list-hook-waiting': [within(['hooks', 'admin', 200])],
+  'list-hook-skipped': [within(['hooks', 'admin', 200])],
+  'redeliver-hook-delivery': [within(['hooks', 'admin', 202])],
 
   'create-repository': [
     own(['repo', 201], ({ world }) => ({ body: { name: world.fresh('made') } })),

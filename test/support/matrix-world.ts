@@ -5,6 +5,7 @@ import { parseKeyRing } from '@ghost/vault';
 
 import { VerificationTokens } from '../../apps/api/src/accounts/addresses/verification-tokens.js';
 import { UnsubscribeTokens } from '../../apps/api/src/unsubscribe/unsubscribe-tokens.js';
+import { addDelivery } from './hook-delivery.js';
 import { type Person, startTestApi, type TestApi } from './test-api.js';
 
 export type Visibility = 'public' | 'private';
@@ -36,6 +37,8 @@ export interface Place {
   readonly threadId: number;
   readonly commentId: number;
   readonly hookId: number;
+  /** An attempt of the hook, whose delivery ended. */
+  readonly deliveryId: number;
 }
 
 /** The API with people of each role, and places that they are nothing or something in. */
@@ -131,7 +134,9 @@ export class MatrixWorld {
     const hook = await owner.ask('POST', `/repos/owner/${name}/hooks`, {
       config: { url: 'https://receiver.example/hook' },
     });
-    return { id, name, threadId, commentId, hookId: hook.body.id };
+    const hookId: number = hook.body.id;
+    const delivery = await addDelivery(this.api.pool, { id: hookId, repositoryId: id });
+    return { id, name, threadId, commentId, hookId, deliveryId: delivery.attemptId };
   }
 
   /** The next thread of a repository. */

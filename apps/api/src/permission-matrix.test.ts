@@ -97,6 +97,13 @@ test('what belongs to another repository is not found in this one', async () => 
     [admin, 'POST', `/hooks/${there.hookId}/secret-rotations`, {}],
     [admin, 'PUT', `/hooks/${there.hookId}/pause`, undefined],
     [admin, 'DELETE', `/hooks/${there.hookId}/pause`, undefined],
+    [admin, 'GET', `/hooks/${there.hookId}/deliveries`, undefined],
+    [admin, 'GET', `/hooks/${there.hookId}/waiting`, undefined],
+    [admin, 'GET', `/hooks/${there.hookId}/skipped`, undefined],
+    [admin, 'GET', `/hooks/${there.hookId}/deliveries/${there.deliveryId}`, undefined],
+    [admin, 'POST', `/hooks/${there.hookId}/deliveries/${there.deliveryId}/attempts`, undefined],
+    [admin, 'GET', `/hooks/${here.hookId}/deliveries/${there.deliveryId}`, undefined],
+    [admin, 'POST', `/hooks/${here.hookId}/deliveries/${there.deliveryId}/attempts`, undefined],
     [admin, 'DELETE', `/hooks/${there.hookId}`, undefined],
   ] as const) {
     const answer = await person.ask(method, `/repos/owner/${here.name}${path}`, body);
@@ -186,6 +193,7 @@ function pathOf(template: string, place: Place, repository: string, params: Para
     repo: repository,
     number: 1,
     id: place.hookId,
+    delivery_id: place.deliveryId,
     username: 'victim',
   };
   return template.replace(/\{(\w+)\}/gu, (_text, name: string) => {

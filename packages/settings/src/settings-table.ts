@@ -167,9 +167,9 @@ export const SETTINGS = {
     what: 'One attempt of a webhook, look-up to last byte.',
   }),
   GHOST_MAX_ATTEMPTS: setting(wholeNumber(1, 100), {
-    who: 'delivery',
+    who: 'API, delivery',
     default: '16',
-    what: 'Attempts of a webhook before it is dead.',
+    what: 'Attempts of a webhook before it is dead; the API tells of them.',
   }),
   GHOST_RETRY_BASE_MS: setting(wholeNumber(1, DAY_MS), {
     who: 'delivery',

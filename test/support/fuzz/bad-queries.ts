@@ -47,7 +47,7 @@ export function badQueries(world: FuzzWorld, at: FuzzOperation): BadRequest[] {
 
 /** As they stand in a URL; a parameter that is any text has none. */
 function badValues({ name, schema }: Json): readonly string[] {
-  if (name === 'after') return BAD_CURSORS;
+  if (name === 'after' || name === 'cursor') return BAD_CURSORS;
   if (schema.type === 'integer') return BAD_NUMBERS;
   if (schema.format === 'date-time') return [...BAD_CHOICES, ...BAD_TIMES.map(encodeURIComponent)];
   const free = schema.type === 'string' && schema.enum === undefined && schema.format === undefined;

@@ -1,6 +1,8 @@
 import { Agent, request } from 'node:http';
+import type { Pool } from '@ghost/db';
 
 import { type AnswerCheck, answerCheck, type ApiDocumentation } from '../answer-check.js';
+import { addDelivery } from '../hook-delivery.js';
 
 // Requests are made from the document and answers read as they come; a wrong look fails by itself.
 // oxlint-disable-next-line typescript/no-explicit-any
@@ -9,6 +11,8 @@ export type Json = any;
 /** An API that runs, with an empty database, and a way to make accounts. */
 export interface FuzzTarget {
   readonly url: string;
+  /** Of its database. */
+  readonly pool: Pool;
   addPerson(login: string): Promise<{ token: string }>;
 }
 
@@ -43,13 +47,19 @@ export class FuzzWorld {
   readonly document: ApiDocumentation;
   readonly operations: readonly FuzzOperation[];
   private readonly url: string;
+  private readonly pool: Pool;
   private readonly token: string;
   private readonly agent = new Agent({ keepAlive: true, maxSockets: 8 });
   private readonly check: AnswerCheck;
-  private ids = { hook: 0, comment: 0, token: 0 };
+  private ids = { hook: 0, delivery: 0, comment: 0, token: 0 };
 
-  private constructor(url: string, token: string, document: ApiDocumentation) {
+  private constructor(
+    { url, pool }: Pick<FuzzTarget, 'url' | 'pool'>,
+    token: string,
+    document: ApiDocumentation,
+  ) {
     this.url = url;
+    this.pool = pool;
     this.token = token;
     this.document = document;
     this.check = answerCheck(document);
@@ -69,7 +79,7 @@ export class FuzzWorld {
     for (const login of OTHERS) await target.addPerson(login);
     const { token } = await target.addPerson('ada');
     const response = await fetch(`${url}/api/openapi.json`);
-    const world = new FuzzWorld(url, token, (await response.json()) as ApiDocumentation);
+    const world = new FuzzWorld(target, token, (await response.json()) as ApiDocumentation);
     await world.restore();
     return world;
   }
@@ -95,6 +105,7 @@ export class FuzzWorld {
           config: { url: 'https://hooks.example/x' },
         })
       ).body;
+    const delivery = await this.deliveryOf(hook.id);
     const thread = '/repos/ada/engine/threads/1/comments';
     const comments = await this.ask('GET', thread);
     const comment =
@@ -103,7 +114,16 @@ export class FuzzWorld {
     const spare = tokens.body.find((token: Json) => token.label === 'spare');
     const token =
       spare ?? (await this.ask('POST', '/user/tokens', { label: 'spare', scopes: ['repo'] })).body;
-    this.ids = { hook: hook.id, comment: comment.id, token: token.id };
+    this.ids = { hook: hook.id, delivery, comment: comment.id, token: token.id };
+  }
+
+  /** An attempt of a hook: no worker runs that would make one. */
+  private async deliveryOf(hookId: number): Promise<number> {
+    const { body } = await this.ask('GET', `/repos/ada/engine/hooks/${hookId}/deliveries`);
+    if (body.length > 0) return body[0].id;
+    const repository = await this.ask('GET', '/repos/ada/engine');
+    const hook = { id: hookId, repositoryId: repository.body.id };
+    return (await addDelivery(this.pool, hook)).attemptId;
   }
 
   /** A value of a path's parameter that leads to something. */
@@ -119,6 +139,8 @@ export class FuzzWorld {
         return '1';
       case 'token':
         return 'no-such-link';
+      case 'delivery_id':
+        return String(this.ids.delivery);
       case 'id':
         if (template.includes('/hooks/')) return String(this.ids.hook);
         return String(template.includes('/comments/') ? this.ids.comment : this.ids.token);

@@ -109,6 +109,33 @@ export async function lockHook(
   return { access, hook: row.hook, ...restOf(row) };
 }
 
+/** That `schema.hook` is the one of a path, for a statement that begins at {@link ONE_ROW}; for admins alone. */
+export function isHookFor(account: Account, { id }: Pick<HookPath, 'id'>): SQL | undefined {
+  const { hook } = schema;
+  const isAdmin = eq(joinedPermission(account), 'admin');
+  return and(eq(hook.repositoryId, REPOSITORY_ID), isAdmin, eq(hook.id, id));
+}
+
+/**
+ * Judges what such a statement found.
+ * @returns the repository's id
+ * @throws ApiError as {@link findHook} does
+ */
+export function requireHook(
+  row:
+    | (Pick<RepositoryAccess, 'permission'> & {
+        repository: RepositoryAccess['repository'] | null;
+        owner: RepositoryAccess['owner'] | null;
+        hook: object | null;
+      })
+    | undefined,
+): number {
+  const { permission, repository, hook } = foundAccess(row);
+  requirePermission(permission, 'admin');
+  if (hook === null) throw notFound();
+  return repository.id;
+}
+
 function isHook({ repository }: RepositoryAccess, { id }: HookPath) {
   return and(eq(schema.hook.id, id), eq(schema.hook.repositoryId, repository.id));
 }

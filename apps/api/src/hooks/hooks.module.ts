@@ -1,7 +1,13 @@
 import { Module } from '@nestjs/common';
 
+import { DeliveriesController } from './deliveries/deliveries.controller.js';
+import { DeliveriesService } from './deliveries/deliveries.service.js';
 import { HooksController } from './hooks.controller.js';
 import { HooksService } from './hooks.service.js';
+import { UndeliveredController } from './undelivered/undelivered.controller.js';
 
-@Module({ controllers: [HooksController], providers: [HooksService] })
+@Module({
+  controllers: [HooksController, DeliveriesController, UndeliveredController],
+  providers: [HooksService, DeliveriesService],
+})
 export class HooksModule {}

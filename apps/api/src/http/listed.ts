@@ -6,9 +6,12 @@ import { map, type Observable } from 'rxjs';
 
 import { SETTINGS } from '../database/tokens.js';
 import { MAX_PAGE_BYTES } from './page-bytes.js';
-import { encodeCursor, type ListKind } from './page.js';
+import { cursorParameter, encodeCursor, type ListKind } from './page.js';
 
-type Next = { kind: ListKind; after: number } | null;
+type Next = { kind: ListKind; after: number | string } | null;
+
+/** What in a query says which page it is. */
+const PLACES = ['page', 'after', 'cursor'] as const;
 
 /** A page of a list as a route returns it: the answer is `items`, and `Link` leads to what follows. */
 export class Listed<T> {
@@ -32,7 +35,7 @@ export class Listed<T> {
     rows: readonly R[],
     perPage: number,
     kind: ListKind,
-    key: (row: R) => number,
+    key: (row: R) => number | string,
     view: (row: R) => T,
   ): Listed<T> {
     const items: T[] = [];
@@ -64,19 +67,20 @@ export class ListedInterceptor implements NestInterceptor {
         if (!(value instanceof Listed)) return value;
         const reply = http.getResponse<FastifyReply>();
         const asked = new URL(http.getRequest<FastifyRequest>().url, this.settings.publicUrl);
-        const link = (rel: string, after: string | null) => {
+        const link = (rel: string, next: Next) => {
           const query = new URLSearchParams(asked.search);
-          query.delete('page');
-          query.delete('after');
-          if (after !== null) query.set('after', after);
+          for (const place of PLACES) query.delete(place);
+          if (next !== null) {
+            query.set(cursorParameter(next.kind), encodeCursor(next.kind, next.after));
+          }
           const text = query.toString();
           return `<${this.settings.publicUrl}${asked.pathname}${text === '' ? '' : `?${text}`}>; rel="${rel}"`;
         };
         const links: string[] = [];
-        if (value.next !== null) {
-          links.push(link('next', encodeCursor(value.next.kind, value.next.after)));
+        if (value.next !== null) links.push(link('next', value.next));
+        if (asked.searchParams.has('after') || asked.searchParams.has('cursor')) {
+          links.push(link('first', null));
         }
-        if (asked.searchParams.has('after')) links.push(link('first', null));
         if (links.length > 0) reply.header('link', links.join(', '));
         reply.header('content-type', 'application/json; charset=utf-8');
         return value.text;

@@ -20,8 +20,10 @@ const TOKEN_DESCRIPTION =
 
 /** Where a controller is not a subject of its own. */
 const TAG_OF_CONTROLLER: Readonly<Record<string, string>> = {
+  Deliveries: 'Hooks',
   RepositoryLists: 'Repositories',
   ThreadSubscriptions: 'Subscriptions',
+  Undelivered: 'Hooks',
   User: 'Users',
   VerifyAddress: 'Emails',
 };

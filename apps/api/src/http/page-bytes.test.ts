@@ -65,7 +65,7 @@ test('pages of long texts follow each other without a gap', async () => {
     );
     seen.push(page.items.map(({ number }) => number));
     if (page.next === null) break;
-    after = page.next.after;
+    after = Number(page.next.after);
   }
   expect(seen).toEqual([
     [1, 2, 3],

@@ -5,29 +5,75 @@ const MAX_PER_PAGE = 100;
 // Digits alone: what Number() would take besides ("1e1", "0x10") is a mistake.
 const PER_PAGE = /^(?:[1-9]\d?|100)$/u;
 const PER_PAGE_SCHEMA = { type: 'integer', minimum: 1, maximum: MAX_PER_PAGE } as const;
-const CURSOR = /^([a-z]+):([1-9]\d{0,15})$/u;
+const CURSOR = /^([a-z]+):(.+)$/u;
+const NUMBER = /^[1-9]\d{0,15}$/u;
 
 /** What a cursor walks through; one of another list is refused, not misread. */
 export type ListKind =
   | 'accounts'
   | 'addresses'
   | 'comments'
+  | 'deliveries'
   | 'hooks'
   | 'repositories'
+  | 'skipped'
   | 'threads'
-  | 'tokens';
+  | 'tokens'
+  | 'waiting';
 
 /** Opaque to clients: they take it from `Link`. */
-export function encodeCursor(kind: ListKind, after: number): string {
+export function encodeCursor(kind: ListKind, after: number | string): string {
   return Buffer.from(`${kind}:${after}`, 'latin1').toString('base64url');
 }
 
-function decodeCursor(kind: ListKind, text: string): number | null {
+function decodeCursor(kind: ListKind, text: string): string | null {
   const bytes = Buffer.from(text, 'base64url');
   if (bytes.toString('base64url') !== text) return null;
-  const found = CURSOR.exec(bytes.toString('latin1'));
-  const after = Number(found?.[2]);
-  return found?.[1] === kind && Number.isSafeInteger(after) ? after : null;
+  const [, found, after = ''] = CURSOR.exec(bytes.toString('latin1')) ?? [];
+  return found === kind ? after : null;
+}
+
+/** The query parameter that holds the cursor of a list: GitHub has one of its own for deliveries. */
+export function cursorParameter(kind: ListKind): 'after' | 'cursor' {
+  return kind === 'deliveries' ? 'cursor' : 'after';
+}
+
+/** How many items a page holds. */
+export const perPage = z
+  .string()
+  .regex(PER_PAGE, `Use a whole number from 1 to ${MAX_PER_PAGE}.`)
+  .transform(Number)
+  .default(DEFAULT_PER_PAGE)
+  .meta({ ...PER_PAGE_SCHEMA, description: 'How many, 1 to 100' });
+
+/** Where a page of a list starts that is ordered by a number. */
+export function cursorOf(kind: ListKind) {
+  return textCursorOf(kind, (text) => {
+    const after = NUMBER.test(text) ? Number(text) : Number.NaN;
+    return Number.isSafeInteger(after) ? after : null;
+  });
+}
+
+/**
+ * Where a page of a list starts, as `Link` says it.
+ * @param read - what a page of this list has for a place; null: it is none
+ */
+export function textCursorOf<T>(kind: ListKind, read: (text: string) => T | null) {
+  return z
+    .string()
+    .transform((text, context) => {
+      const place = decodeCursor(kind, text);
+      const after = place === null ? null : read(place);
+      if (after !== null) return after;
+      context.addIssue({
+        code: 'custom',
+        message: 'This is no cursor of this list: take it from the Link header.',
+        params: { code: 'bad_cursor' },
+      });
+      return z.NEVER;
+    })
+    .optional()
+    .describe('Cursor from the Link header');
 }
 
 /**
@@ -36,32 +82,14 @@ function decodeCursor(kind: ListKind, text: string): number | null {
  */
 export function pageOf(kind: ListKind) {
   return z.strictObject({
-    per_page: z
-      .string()
-      .regex(PER_PAGE, `Use a whole number from 1 to ${MAX_PER_PAGE}.`)
-      .transform(Number)
-      .default(DEFAULT_PER_PAGE)
-      .meta({ ...PER_PAGE_SCHEMA, description: 'How many, 1 to 100' }),
+    per_page: perPage,
     page: z
       .literal('1', {
         error: 'Pages have no numbers here: follow rel="next" of the Link header.',
       })
       .optional()
       .describe('Only "1": what follows is in the Link header'),
-    after: z
-      .string()
-      .transform((text, context) => {
-        const after = decodeCursor(kind, text);
-        if (after !== null) return after;
-        context.addIssue({
-          code: 'custom',
-          message: 'This is no cursor of this list: take it from the Link header.',
-          params: { code: 'bad_cursor' },
-        });
-        return z.NEVER;
-      })
-      .optional()
-      .describe('Cursor from the Link header'),
+    after: cursorOf(kind),
   });
 }
 export type Page = z.infer<ReturnType<typeof pageOf>>;

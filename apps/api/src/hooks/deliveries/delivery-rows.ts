@@ -1,0 +1,219 @@
+import { HEADER } from '@ghost/contract';
+import { COMMENT_TEXT_EVENTS, type Database, schema, type Transaction } from '@ghost/db';
+import { and, desc, eq, lt, ne, type SQL, sql } from 'drizzle-orm';
+
+import type { Account } from '../../accounts/current-account.js';
+import { notFound } from '../../http/api-error.js';
+import {
+  isMembershipOf,
+  isOwnerAt,
+  isReadableBy,
+  isRepositoryAt,
+  joinedPermission,
+  ONE_ROW,
+  OWNER_COLUMNS,
+} from '../../repositories/repository-access.js';
+import { isHookFor, requireHook } from '../hook-rows.js';
+import type { HookPath } from '../hook-schemas.js';
+import type { DeliveryPage, DeliveryPath } from './delivery-schemas.js';
+import type { JobNow, LaneNow } from './next-step.js';
+
+type AttemptRow = typeof schema.deliveryAttempt.$inferSelect;
+
+/** An attempt as lists show it. */
+export interface ListedAttempt
+  extends Pick<AttemptRow, 'id' | 'jobId' | 'finishedAt' | 'outcome' | 'reason' | 'status'> {
+  repositoryId: number;
+  totalMs: number | null;
+  /** Null when neither its head nor its job is kept. */
+  event: string | null;
+  redelivery: boolean;
+}
+
+/** An attempt with all that is kept of it, and where its delivery stands now. */
+export interface FoundAttempt
+  extends ListedAttempt,
+    Pick<AttemptRow, 'number' | 'message' | 'timings' | 'requestHead' | 'responseHead'> {
+  responseBody: string | null;
+  eventId: string | null;
+  /** What was sent; null when it is kept no longer, or its comment was deleted. */
+  requestBody: string | null;
+  /** Null when it is kept no longer. */
+  job: JobNow | null;
+  lane: LaneNow | null;
+}
+
+/**
+ * A page of a hook's attempts, the newest first, and one more when there are more. The same statement finds
+ * out what the asker may do. An index of each day's partition gives them in order, so a page costs the same
+ * at every depth.
+ * @throws ApiError 404 when the hook is absent or its repository may not be read, 403 for who is no admin
+ */
+export async function listAttempts(
+  db: Database,
+  account: Account,
+  path: HookPath,
+  { cursor, status, per_page: perPage }: DeliveryPage,
+): Promise<ListedAttempt[]> {
+  const { repository, hook, deliveryAttempt: attempt, deliveryJob: job } = schema;
+  const page = attemptsOfHook(
+    db,
+    [cursor === undefined ? undefined : lt(attempt.id, cursor), cameTo(status)],
+    perPage + 1,
+  );
+  const { id, jobId, finishedAt, outcome, reason, status: code, totalMs } = page;
+  const rows = await db
+    .select({
+      repository,
+      owner: OWNER_COLUMNS,
+      permission: joinedPermission(account),
+      hook: { id: hook.id },
+      page: { id, jobId, finishedAt, outcome, reason, status: code, totalMs },
+      ...whatWasSent(page),
+    })
+    .from(ONE_ROW)
+    .leftJoin(schema.account, isOwnerAt(path))
+    .leftJoin(repository, isRepositoryAt(path))
+    .leftJoin(schema.member, isMembershipOf(account))
+    .leftJoin(hook, isHookFor(account, path))
+    .leftJoinLateral(page, sql`true`)
+    .leftJoin(job, eq(job.id, page.jobId))
+    .where(isReadableBy(account))
+    .orderBy(desc(page.id));
+  const repositoryId = requireHook(rows[0]);
+  return rows.flatMap(({ page: found, event, redelivery }) =>
+    found === null ? [] : [{ ...found, repositoryId, event, redelivery }],
+  );
+}
+
+/**
+ * One attempt of a hook.
+ * @throws ApiError as {@link listAttempts} does, and 404 when the hook has no such attempt
+ */
+export async function findAttempt(
+  db: Database,
+  account: Account,
+  path: DeliveryPath,
+): Promise<FoundAttempt> {
+  const { repository, hook, deliveryAttempt: attempt, deliveryJob: job } = schema;
+  const { deliveryLane: lane, deliveryContent: content, outboxEvent: event } = schema;
+  const one = attemptsOfHook(db, [eq(attempt.id, path.delivery_id)], 1);
+  const { headEvent: _event, headRedelivery: _redelivery, ...columns } = one._.selectedFields;
+  const [row] = await db
+    .select({
+      repository,
+      owner: OWNER_COLUMNS,
+      permission: joinedPermission(account),
+      hook: { id: hook.id },
+      one: columns,
+      ...whatWasSent(one),
+      eventId: job.eventId,
+      requestBody: sql<
+        string | null
+      >`case when ${isOfDeletedComment()} then null else ${content.body} end`,
+      inFlight: sql<boolean>`coalesce(${job.leaseUntil} > now(), false)`,
+      job: {
+        status: job.status,
+        lastError: job.lastError,
+        attempts: job.attempts,
+        runAt: job.runAt,
+        expiresAt: job.expiresAt,
+      },
+      lane: { heldReason: lane.heldReason, heldAt: lane.heldAt, notBefore: lane.notBefore },
+    })
+    .from(ONE_ROW)
+    .leftJoin(schema.account, isOwnerAt(path))
+    .leftJoin(repository, isRepositoryAt(path))
+    .leftJoin(schema.member, isMembershipOf(account))
+    .leftJoin(hook, isHookFor(account, path))
+    .leftJoinLateral(one, sql`true`)
+    .leftJoin(job, eq(job.id, one.jobId))
+    .leftJoin(content, eq(content.id, job.contentId))
+    .leftJoin(event, eq(event.id, job.eventId))
+    .leftJoin(lane, and(eq(lane.lane, job.lane), eq(lane.version, job.version)))
+    .where(isReadableBy(account));
+  const repositoryId = requireHook(row);
+  if (row === undefined || row.one === null) throw notFound();
+  const { one: found, job: now, inFlight, ...rest } = row;
+  const { event: name, redelivery, eventId, requestBody } = rest;
+  return {
+    ...found,
+    repositoryId,
+    event: name,
+    redelivery,
+    eventId,
+    requestBody,
+    job: now === null ? null : { ...now, inFlight },
+    lane: rest.lane,
+  };
+}
+
+/** The job of an attempt of a hook that was locked. @throws ApiError 404 when the hook has no such attempt */
+export async function jobOfAttempt(tx: Transaction, path: DeliveryPath): Promise<string> {
+  const { deliveryAttempt: attempt } = schema;
+  const [found] = await tx
+    .select({ jobId: attempt.jobId })
+    .from(attempt)
+    .where(and(eq(attempt.hookId, path.id), eq(attempt.id, path.delivery_id)));
+  if (found === undefined) throw notFound();
+  return found.jobId;
+}
+
+/** Attempts of `schema.hook`, the newest first, to be joined laterally. */
+function attemptsOfHook(db: Database, which: readonly (SQL | undefined)[], limit: number) {
+  const { deliveryAttempt: attempt, hook } = schema;
+  return db
+    .select({
+      id: attempt.id,
+      jobId: attempt.jobId,
+      number: attempt.number,
+      finishedAt: attempt.finishedAt,
+      outcome: attempt.outcome,
+      reason: attempt.reason,
+      message: attempt.message,
+      status: attempt.status,
+      timings: attempt.timings,
+      requestHead: attempt.requestHead,
+      responseHead: attempt.responseHead,
+      responseBody: attempt.bodyExcerpt,
+      totalMs: sql<number | null>`(${attempt.timings} ->> 'total')::float8`.as('total_ms'),
+      headEvent: sql<string | null>`${attempt.requestHead} ->> ${HEADER.event}`.as('head_event'),
+      headRedelivery: sql<
+        boolean | null
+      >`jsonb_exists(${attempt.requestHead}, ${HEADER.redelivery})`.as('head_redelivery'),
+    })
+    .from(attempt)
+    .where(and(eq(attempt.hookId, sql`${hook.id}`), ...which))
+    .orderBy(desc(attempt.id))
+    .limit(limit)
+    .as('attempt_of_hook');
+}
+
+function cameTo(status: DeliveryPage['status']): SQL | undefined {
+  const { outcome } = schema.deliveryAttempt;
+  switch (status) {
+    case 'success':
+      return eq(outcome, 'delivered');
+    case 'failure':
+      // Inlined: by a parameter the index of failed attempts could not be taken.
+      return ne(outcome, sql.raw("'delivered'"));
+    case undefined:
+      return undefined;
+  }
+}
+
+/** By the head as it was sent; where none was made, by the job. */
+function whatWasSent({ headEvent, headRedelivery }: ReturnType<typeof attemptsOfHook>) {
+  const { own, redelivery } = schema.deliveryJob;
+  return {
+    event: sql<string | null>`coalesce(${headEvent}, ${own} ->> 'event')`,
+    redelivery: sql<boolean>`coalesce(${headRedelivery}, ${redelivery}, false)`,
+  };
+}
+
+/** The text of a deleted comment is shown to nobody. */
+function isOfDeletedComment(): SQL {
+  const { type, commentId } = schema.outboxEvent;
+  return sql`${commentId} is not null and ${type} = any (${sql.param(COMMENT_TEXT_EVENTS)}::text[])
+    and not exists (select from ${schema.comment} c where c.id = ${commentId})`;
+}

@@ -1,0 +1,66 @@
+import * as z from 'zod';
+
+import type { NextStep } from '../deliveries/next-step.js';
+import type { SkippedRow, WaitingRow } from './undelivered-rows.js';
+
+const time = z.iso.datetime();
+
+/** A delivery that is pending: not tried yet, or to be tried again. */
+export const waitingAnswer = z
+  .object({
+    /** Of the delivery, as in `x-ghost-delivery`. */
+    guid: z.string(),
+    event_id: z.string().nullable(),
+    event: z.string().nullable(),
+    created_at: time,
+    redelivery: z.boolean(),
+    /** Tries that were made so far. */
+    attempts: z.int(),
+    /** Why the newest try was no success; null when there was none. */
+    last_error: z.string().nullable(),
+    next: z.object({ at: time.nullable(), message: z.string() }),
+  })
+  .meta({ id: 'WaitingDelivery' });
+export type WaitingAnswer = z.infer<typeof waitingAnswer>;
+
+/** An event of the repository that the hook does not get. */
+export const skippedAnswer = z
+  .object({
+    event_id: z.string(),
+    event: z.string(),
+    skipped_at: time,
+    /** `inactive`, `not_subscribed` or `comment_deleted`. */
+    reason: z.string(),
+    message: z.string(),
+  })
+  .meta({ id: 'SkippedEvent' });
+export type SkippedAnswer = z.infer<typeof skippedAnswer>;
+
+const WHY_SKIPPED: Readonly<Record<string, string | undefined>> = {
+  inactive: 'The hook was not active.',
+  not_subscribed: 'The hook does not ask for this event.',
+  comment_deleted: 'The comment was deleted before it could be sent.',
+};
+
+export function waitingView(row: WaitingRow, next: NextStep): WaitingAnswer {
+  return {
+    guid: row.jobId,
+    event_id: row.eventId,
+    event: row.event,
+    created_at: row.createdAt.toISOString(),
+    redelivery: row.redelivery,
+    attempts: row.tries,
+    last_error: row.job.lastError,
+    next: { at: next.at?.toISOString() ?? null, message: next.message },
+  };
+}
+
+export function skippedView({ eventId, event, createdAt, reason }: SkippedRow): SkippedAnswer {
+  return {
+    event_id: eventId,
+    event,
+    skipped_at: createdAt.toISOString(),
+    reason,
+    message: WHY_SKIPPED[reason] ?? `It was left out: ${reason}.`,
+  };
+}
