@@ -3,9 +3,9 @@ import { describe, expect, test } from 'vitest';
 import { paceAfter } from './prune-pace.js';
 
 describe('the pace of pruning', () => {
-  test('keeps a step at about 20 ms, and grows no faster than it can be seen', () => {
-    expect(paceAfter(200, 40).rows).toBe(100);
-    expect(paceAfter(200, 20).rows).toBe(200);
+  test('keeps a step at about 10 ms, and grows no faster than it can be seen', () => {
+    expect(paceAfter(200, 20).rows).toBe(100);
+    expect(paceAfter(200, 10).rows).toBe(200);
     expect(paceAfter(200, 1).rows).toBe(300);
     expect(paceAfter(200, 0).rows).toBe(300);
     expect(paceAfter(200, 10_000).rows).toBe(50);
@@ -16,8 +16,8 @@ describe('the pace of pruning', () => {
     expect(paceAfter(20, 5_000).rows).toBe(20);
   });
 
-  test('rests twice as long as the step took', () => {
-    expect(paceAfter(200, 30).pauseMs).toBe(60);
+  test('rests three times as long as the step took', () => {
+    expect(paceAfter(200, 30).pauseMs).toBe(90);
     expect(paceAfter(200, 1).pauseMs).toBe(10);
   });
 });

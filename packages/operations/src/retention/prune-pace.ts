@@ -1,7 +1,7 @@
 /** What a step may take: the rest of the database waits for its rows, its pages and its processor. */
-const STEP_MS = 20;
-/** Of the time between two steps, in times of the last one: a third of one processor at most. */
-const PAUSE_RATIO = 2;
+const STEP_MS = 10;
+/** Of the time between two steps, in times of the last one: a quarter of one processor at most. */
+const PAUSE_RATIO = 3;
 const LEAST_PAUSE_MS = 10;
 const LEAST_ROWS = 20;
 const MOST_ROWS = 1_000;
@@ -16,7 +16,7 @@ interface PrunePace {
   pauseMs: number;
 }
 
-/** The next step after one of so many rows that took so long: as many as take about 20 ms. */
+/** The next step after one of so many rows that took so long: as many as take about 10 ms. */
 export function paceAfter(rows: number, tookMs: number): PrunePace {
   const change = Math.min(MOST_GROWTH, Math.max(MOST_SHRINKING, STEP_MS / Math.max(tookMs, 1)));
   return {

@@ -51,7 +51,7 @@ interface Run {
 
 /**
  * Deletes what is older than `days` days: attempts by the day, jobs that ended, events that all consumers ended
- * together with the last of their jobs, and what belongs to those. One runner at a time, in steps of some 20 ms with
+ * together with the last of their jobs, and what belongs to those. One runner at a time, in steps of some 10 ms with
  * pauses; each step is committed by itself, so whoever comes after one that died goes on where it stopped.
  */
 export async function prune(options: PruneOptions): Promise<Pruned> {
