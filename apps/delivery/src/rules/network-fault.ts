@@ -1,7 +1,7 @@
 import { assertNever } from '@ghost/contract';
 
 /** How far an attempt came. */
-export type WebhookPhase = 'dns' | 'connect' | 'tls' | 'request' | 'body';
+export type WebhookPhase = 'dns' | 'connect' | 'tls' | 'request';
 
 export type NetworkFaultReason =
   | 'dns_not_found'
@@ -67,9 +67,6 @@ const REASONS: Record<string, NetworkFaultReason> = {
   ECONNRESET: 'connection_reset',
   ECONNABORTED: 'connection_reset',
   EPIPE: 'connection_closed',
-  UND_ERR_SOCKET: 'connection_closed',
-  UND_ERR_HEADERS_OVERFLOW: 'head_too_large',
-  HTTPParserError: 'bad_response',
 };
 
 /** OpenSSL's names for a certificate that does not verify (Node's TLS documentation, "X509 certificate error codes"). */
@@ -106,7 +103,6 @@ export function networkFaultReason(
   if (phase === 'tls') return tls ?? 'tls_failed';
   const reason = REASONS[code ?? ''] ?? tls;
   if (reason !== undefined) return reason;
-  if (code?.startsWith('UND_ERR_RES')) return 'bad_response';
   return phase === 'connect' ? 'connection_failed' : 'connection_closed';
 }
 
@@ -127,7 +123,6 @@ export function deadlineReason(phase: WebhookPhase): NetworkFaultReason {
     case 'tls':
       return 'tls_timeout';
     case 'request':
-    case 'body':
       return 'response_timeout';
     default:
       return assertNever(phase);
