@@ -21,8 +21,6 @@ interface Exchange {
  */
 export class HttpConnection {
   readonly socket: Socket;
-  /** It carried a request before: the peer may have closed it meanwhile. */
-  reused = false;
   /** Told when it ends, for whoever keeps it. */
   onClose: (() => void) | undefined;
   #exchange: Exchange | undefined;

@@ -88,10 +88,8 @@ export class KeptConnections {
     const usable = connection?.idle === true;
     // Without one to give, only one that waits for nobody is let go on.
     const next = usable || turns?.busy === 0 ? turns?.waiting.shift() : undefined;
-    if (usable) {
-      connection.reused = true;
-      if (next === undefined)
-        this.#keep({ key, host, until: performance.now() + KEPT_FOR_MS }, connection);
+    if (usable && next === undefined) {
+      this.#keep({ key, host, until: performance.now() + KEPT_FOR_MS }, connection);
     }
     if (next !== undefined) next(usable ? connection : undefined);
     else if (turns?.busy === 0) this.#turns.delete(key);
