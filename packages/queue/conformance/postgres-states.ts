@@ -22,7 +22,8 @@ export async function laneStates(
   names: readonly string[],
 ): Promise<Map<string, LaneState>> {
   const { rows } = await pool.query<LaneState & { lane: string }>(
-    `SELECT lane, slots AS "limit", standing, earned, failures, held_reason IS NOT NULL AS held,
+    `SELECT lane, slots AS "limit", standing, earned, failures,
+       extract(epoch FROM now() - failing_since)::float8 * 1000 AS "failingForMs", held_reason IS NOT NULL AS held,
        coalesce(not_before > now(), false) AS resting, owner_id::integer AS "ownerId", host
      FROM delivery_lane WHERE lane = ANY ($1) AND version = 1`,
     [names],

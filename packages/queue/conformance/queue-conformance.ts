@@ -6,6 +6,7 @@ import { controlConformance } from './control-conformance.js';
 import { enqueueConformance } from './enqueue-conformance.js';
 import { leaseConformance } from './lease-conformance.js';
 import type { QueueBench, QueueHarness } from './queue-harness.js';
+import { rateConformance } from './rate-conformance.js';
 import { settleConformance } from './settle-conformance.js';
 import { standingConformance } from './standing-conformance.js';
 import { suspectConformance } from './suspect-conformance.js';
@@ -32,6 +33,7 @@ export function queueConformance(name: string, make: () => Promise<QueueHarness>
     leaseConformance(bench);
     controlConformance(bench);
     standingConformance(bench);
+    rateConformance(bench);
     suspectConformance(bench);
   });
 }

@@ -16,6 +16,8 @@ export interface LaneState {
   standing: 'proven' | 'slow' | 'suspect';
   earned: number;
   failures: number;
+  /** Since its first failure after its last success; null when it does not fail. */
+  failingForMs: number | null;
   held: boolean;
   resting: boolean;
   ownerId: number | null;

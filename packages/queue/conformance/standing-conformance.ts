@@ -138,6 +138,26 @@ export function standingConformance(bench: () => QueueBench): void {
     });
   });
 
+  test('a lane knows since when it fails: from the first failure on, until the next success', async () => {
+    const { harness, queue, hook } = bench();
+    await enqueueWebhooks(harness, queue, hook, 4);
+    const [one, two, three, four] = await claimWebhooks(queue);
+    if (!one || !two || !three || !four) throw new Error('Nothing was claimed');
+    const failing = async () => (await harness.lane(hookLane(hook))).failingForMs;
+    const later = { ...FAULT, delayMs: 2 * HOUR_MS };
+    await queue.settle([settlement(one, 'cancelled'), settlement(two, 'retry', later)]);
+    await harness.advance(HOUR_MS);
+    await queue.settle([settlement(three, 'retry', later)]);
+    expect(await failing()).toBeGreaterThanOrEqual(HOUR_MS);
+    await queue.settle([settlement(four, 'delivered')]);
+    expect(await failing()).toBeNull();
+    await harness.advance(2 * HOUR_MS);
+    const [again] = await claimWebhooks(queue);
+    if (!again) throw new Error('Nothing was claimed');
+    await queue.settle([settlement(again, 'retry', later)]);
+    expect(await failing()).toBeLessThan(HOUR_MS);
+  });
+
   describe('shares', () => {
     const CAPACITY = { ...WEBHOOKS, jobs: 100, lanes: 100 };
 

@@ -194,6 +194,11 @@ export interface Queue {
   resume(tx: Sql, lane: string): Promise<boolean>;
   /** Sets how many jobs of a lane may be in flight at once, over all workers; null: the workers' default. */
   limit(tx: Sql, lane: string, slots: number | null): Promise<void>;
+  /**
+   * Bounds how many jobs of a lane are claimed in any minute, over all workers; null: no bound. A second's worth may go at
+   * once, the others follow evenly.
+   */
+  limitRate(tx: Sql, lane: string, perMinute: number | null): Promise<void>;
   /** Same id, same bytes, a fresh budget. Returns the ids that are pending again. */
   redeliver(tx: Sql, jobIds: readonly string[]): Promise<string[]>;
   /** Lets the SMTP relay rest: no mail is claimed until then. */

@@ -4,6 +4,7 @@ import {
   boolean,
   check,
   index,
+  integer,
   pgTable,
   primaryKey,
   smallint,
@@ -49,6 +50,12 @@ export const deliveryLane = pgTable(
     /** Failures since the last success; from five on it is probed, one job at a time (breaker). */
     failures: smallint('failures').notNull().default(0),
     lastSuccessAt: timestamp('last_success_at', { withTimezone: true }),
+    /** The first failure since the last success; null after a success. */
+    failingSince: timestamp('failing_since', { withTimezone: true }),
+    /** Most jobs claimed in any minute; null: no bound. */
+    perMinute: integer('per_minute'),
+    /** When all that was claimed under that bound is paid for, one at a time: behind now, nothing is owed. */
+    paidAt: timestamp('paid_at', { withTimezone: true }),
     /** The machine's pause (429, 503, breaker): ends by itself. */
     notBefore: timestamp('not_before', { withTimezone: true }),
     /** People's and policy's pause: ends when someone resumes it. */

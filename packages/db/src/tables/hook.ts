@@ -1,5 +1,14 @@
 import { sql } from 'drizzle-orm';
-import { bigint, boolean, check, index, pgTable, text, timestamp } from 'drizzle-orm/pg-core';
+import {
+  bigint,
+  boolean,
+  check,
+  index,
+  integer,
+  pgTable,
+  text,
+  timestamp,
+} from 'drizzle-orm/pg-core';
 
 import { repository } from './repository.js';
 
@@ -18,7 +27,9 @@ export const hook = pgTable(
     githubSignature: boolean('github_signature').notNull().default(false),
     /** Certificates of its endpoint are not verified. */
     insecureSsl: boolean('insecure_ssl').notNull().default(false),
-    /** Names of its custom headers, as given: what may be shown of them. */
+    /** Most deliveries in any minute, as its lane has it; null: no bound. */
+    rateLimit: integer('rate_limit'),
+    /** Names of its custom headers, in lower case: what may be shown of them. */
     headerNames: text('header_names').array().notNull().default(sql`'{}'`),
     /** Names and values, sealed (see `sealHookHeaders` of `@ghost/vault`); null when it has none. */
     headersCiphertext: text('headers_ciphertext'),
@@ -31,6 +42,7 @@ export const hook = pgTable(
   },
   (table) => [
     index('hook_repository').on(table.repositoryId, table.id),
+    check('hook_rate_limit_positive', sql`${table.rateLimit} is null or ${table.rateLimit} > 0`),
     check('hook_events_some', sql`cardinality(${table.events}) > 0`),
     check(
       'hook_headers_sealed',

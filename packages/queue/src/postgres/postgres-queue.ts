@@ -8,6 +8,7 @@ import { enqueue } from './enqueue.js';
 import { extend } from './extend.js';
 import { hold } from './hold.js';
 import { limit } from './limit.js';
+import { limitRate } from './limit-rate.js';
 import { nextDue } from './next-due.js';
 import { pauseRelay } from './pause-relay.js';
 import { prepareHistory } from './prepare-history.js';
@@ -41,6 +42,7 @@ export function createPostgresQueue(options: PostgresQueueOptions): Queue {
     hold,
     resume,
     limit,
+    limitRate,
     redeliver,
     claim: (capacity) => claim(sql, capacity, { slots, leaseMs }),
     settle: (settlements) => settle(sql, settlements, slots),
