@@ -92,6 +92,18 @@ export const SHAPE_DIFFERENCES: readonly ShapeDifference[] = [
   },
   {
     route: '*',
+    what: 'extra config.rate_limit',
+    ghost: 'The `config` of a hook holds `rate_limit`: the most deliveries in any minute, or null.',
+    why: 'GitHub sends as fast as it can; a small receiver needs a bound.',
+  },
+  {
+    route: '*',
+    what: 'extra rate_limit',
+    ghost: 'So does the config that is asked for alone.',
+    why: 'The same object.',
+  },
+  {
+    route: '*',
     what: 'extra config.headers',
     ghost: 'The `config` of a hook holds `headers`: its custom headers, each value as its mask.',
     why: 'GitHub sends none; receivers behind a gateway need a key of their own.',

@@ -180,4 +180,25 @@ describe('ghost hooks', () => {
     expect((await ghost(['hooks', 'rotate-secret', String(id)], keyless)).code).toBe(78);
     expect((await hooks('edit', String(id), '--events', 'push')).err).toContain('no event "push"');
   });
+
+  test('edit sets and lifts the rate limit, in the queue too', async () => {
+    const perMinute = async () =>
+      (
+        await seed.pool.query<{ rate: number | null }>(
+          'SELECT per_minute AS rate FROM delivery_lane WHERE lane = $1',
+          [`hook:${id}`],
+        )
+      ).rows[0]?.rate;
+    expect((await hooks('edit', String(id), '--rate-limit', '90')).out).toBe(
+      `Changed of hook ${id}: rate_limit.\n`,
+    );
+    expect(await perMinute()).toBe(90);
+    expect((await hooks('show', String(id))).out).toMatch(/rate +at most 90 a minute/u);
+    await hooks('edit', String(id), '--rate-limit', 'none');
+    expect(await perMinute()).toBeNull();
+    for (const wrong of ['0', '1.5', 'many', '60001']) {
+      const { err } = await hooks('edit', String(id), '--rate-limit', wrong);
+      expect(err).toContain('a whole number from 1 to 60000, or none');
+    }
+  });
 });

@@ -65,6 +65,25 @@ describe('a bad destination hurts only itself', () => {
   });
 });
 
+test('a hook with a rate limit gets what it allows, evenly, and holds up no other', async () => {
+  const [limited, other] = [await receiver(), await receiver()];
+  const [slow, quick] = [await seed.hook(limited.url), await seed.hook(other.url)];
+  // Four at once, then one each 253 ms.
+  await seed.pool.query(`SELECT delivery_limit_rate($1, 'webhook', 1::smallint, 240)`, [
+    `hook:${slow}`,
+  ]);
+  await seed.webhooks([slow, quick].flatMap((hook) => Array.from({ length: 7 }, () => hook)));
+  await startWorker(databaseUrl);
+  await Promise.all([other.waitForRequests(7), limited.waitForRequests(7)]);
+  await allDelivered(seed);
+  const { rows } = await seed.pool.query<{ took_ms: number }>(
+    `SELECT extract(epoch FROM max(started_at) - min(started_at))::float8 * 1000 AS took_ms
+     FROM delivery_attempt WHERE hook_id = $1`,
+    [slow],
+  );
+  expect(rows[0]?.took_ms).toBeGreaterThan(3 * 253 - 100);
+});
+
 test('what two workers died of is sent alone, and everything is delivered', async () => {
   const target = await receiver();
   const ids = await seed.webhooks(await hooks(target.url, 5));

@@ -124,6 +124,7 @@ describe('editing a hook', () => {
       insecure_ssl: '0',
       secret: MASK,
       github_signature: false,
+      rate_limit: null,
       headers: {},
     });
     expect(await secrets()).toEqual([SECRET]);

@@ -1,5 +1,5 @@
 import { HOOK_EVENT_TYPES } from '@ghost/contract';
-import { DEFAULT_OVERLAP_HOURS, MAX_OVERLAP_HOURS } from '@ghost/operations';
+import { DEFAULT_OVERLAP_HOURS, MAX_OVERLAP_HOURS, MAX_PER_MINUTE } from '@ghost/operations';
 import * as z from 'zod';
 
 import { pageOf } from '../http/page.js';
@@ -36,6 +36,12 @@ const insecureSsl = z
   .literal(['0', '1', 0, 1], { error: 'It is "0" (certificates are verified) or "1".' })
   .transform((given) => String(given) === '1');
 
+const rateLimit = z
+  .int({ error: `It is a whole number from 1 to ${MAX_PER_MINUTE}, or null.` })
+  .min(1, 'It is at least 1; null: no limit. To send nothing, pause the hook.')
+  .max(MAX_PER_MINUTE, `It is at most ${MAX_PER_MINUTE}; null: no limit.`)
+  .nullable();
+
 /** A value sets a header, null removes it; what is not named stays. Counted before any is judged. */
 const headerChanges = z
   .record(z.string(), z.unknown())
@@ -54,6 +60,8 @@ const config = z.strictObject({
   insecure_ssl: insecureSsl.prefault('0'),
   /** Also sign as GitHub does, in `x-hub-signature-256`. */
   github_signature: z.boolean().default(false),
+  /** Most deliveries in any minute, tries again included; null: no limit. */
+  rate_limit: rateLimit.default(null),
   /** Custom headers, sent with each delivery. */
   headers: headerChanges.optional(),
   token: ignored,
@@ -84,6 +92,7 @@ export type HookEdit = z.infer<typeof hookEdit>;
 export const hookConfigEdit = config.extend({
   url: config.shape.url.optional(),
   insecure_ssl: insecureSsl.optional(),
+  rate_limit: rateLimit.optional(),
   github_signature: z.boolean().optional(),
 });
 export type HookConfigEdit = z.infer<typeof hookConfigEdit>;

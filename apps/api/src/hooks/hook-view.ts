@@ -27,6 +27,8 @@ export const hookConfigAnswer = z
      */
     standard_secret: z.string().optional(),
     github_signature: z.boolean(),
+    /** Most deliveries in any minute, tries again included; null: no limit. */
+    rate_limit: z.int().nullable(),
     /** Custom headers: their names, and the mask for each value. */
     headers: z.record(z.string(), z.string()),
   })
@@ -108,6 +110,7 @@ export function hookConfigView(hook: HookRow, set: SetSecret | null = null): Hoo
     secret: set?.generated ?? SECRET_MASK,
     ...(set?.standard == null ? {} : { standard_secret: set.standard }),
     github_signature: hook.githubSignature,
+    rate_limit: hook.rateLimit,
     headers: Object.fromEntries(hook.headerNames.map((name) => [name, SECRET_MASK])),
   };
 }

@@ -89,9 +89,14 @@ export class HooksService {
         const url = this.requireEndpoint(account, access, null, config, 'config.') ?? '';
         await requireRoom(tx, access.repository.id);
         const inserted = await insertHook(tx, access, wanted, url);
-        const given = { secret: config.secret ?? null, headers: config.headers ?? {} };
+        const given = {
+          secret: config.secret ?? null,
+          headers: config.headers ?? {},
+          rateLimit: config.rate_limit,
+        };
         const { headerNames, ...secret } = await setUpHook(
           tx,
+          this.queue,
           this.settings.keyRing,
           inserted.id,
           given,
@@ -129,15 +134,21 @@ export class HooksService {
       check(found);
       const { config = {} } = edit;
       const url = this.requireEndpoint(account, found.access, path.id, config, within);
-      const { secret } = await changeHook(tx, this.atHand(account, found.access, found.hook), {
-        url,
-        events: eventsAfter(found.hook, edit),
-        active: edit.active,
-        githubSignature: config.github_signature,
-        insecureSsl: config.insecure_ssl,
-        headers: config.headers,
-        secret: config.secret ?? undefined,
-      });
+      const { secret } = await changeHook(
+        tx,
+        this.queue,
+        this.atHand(account, found.access, found.hook),
+        {
+          url,
+          events: eventsAfter(found.hook, edit),
+          active: edit.active,
+          githubSignature: config.github_signature,
+          insecureSsl: config.insecure_ssl,
+          rateLimit: config.rate_limit,
+          headers: config.headers,
+          secret: config.secret ?? undefined,
+        },
+      );
       return secret;
     });
   }
@@ -271,6 +282,7 @@ async function insertHook(
       active,
       githubSignature: config.github_signature,
       insecureSsl: config.insecure_ssl,
+      rateLimit: config.rate_limit,
     })
     .returning();
   if (hook === undefined) throw new Error('The insert of a hook returned no row');

@@ -6,10 +6,12 @@ import {
   type HookChange,
   judgeHook,
   MAX_OVERLAP_HOURS,
+  MAX_PER_MINUTE,
   rotateSecretAsOperator,
   type SetSecret,
 } from '@ghost/operations';
 import { EXIT, type Settings } from '@ghost/settings';
+import { createPostgresQueue } from '@ghost/queue';
 import { type Command, InvalidArgumentError } from 'commander';
 
 import { CommandError } from '../command-error.js';
@@ -18,6 +20,7 @@ import { readId } from '../page.js';
 import { formatTime, printJson } from '../print.js';
 
 const ALL_EVENTS = '*';
+const NO_RATE = 'none';
 const KNOWN: ReadonlySet<string> = new Set([ALL_EVENTS, ...HOOK_EVENT_TYPES]);
 
 interface EditOptions {
@@ -26,6 +29,7 @@ interface EditOptions {
   active?: boolean;
   insecureSsl?: boolean;
   githubSignature?: boolean;
+  rateLimit?: number | typeof NO_RATE;
   headersStdin?: boolean;
   removeHeader?: string[];
   json?: boolean;
@@ -53,6 +57,11 @@ function addEdit(hooks: Command, context: Context): void {
     .option('--active <yes|no>', 'whether new events are sent to it', readYes)
     .option('--insecure-ssl <yes|no>', 'whether its certificate is left unverified', readYes)
     .option('--github-signature <yes|no>', 'whether x-hub-signature-256 is sent too', readYes)
+    .option(
+      '--rate-limit <n|none>',
+      'most deliveries in any minute, tries again included',
+      readRate,
+    )
     .option('--headers-stdin', 'set custom headers: lines of standard input, "name: value"')
     .option('--remove-header <name>', 'remove a custom header; repeatable', addName)
     .option('--json', 'print JSON')
@@ -73,8 +82,10 @@ function addEdit(hooks: Command, context: Context): void {
           active: options.active,
           insecureSsl: options.insecureSsl,
           githubSignature: options.githubSignature,
+          rateLimit: options.rateLimit === NO_RATE ? null : options.rateLimit,
         };
-        const { changed } = await changeHookAsOperator(pool, ringOf(settings), id, change);
+        const queue = createPostgresQueue({ pool });
+        const { changed } = await changeHookAsOperator(pool, queue, ringOf(settings), id, change);
         if (options.json) printJson(context, { id, changed });
         else if (changed.length === 0) context.print(`Hook ${id} is so already.`);
         else context.print(`Changed of hook ${id}: ${changed.join(', ')}.`);
@@ -180,6 +191,13 @@ function readEvents(text: string): string[] {
 function readYes(text: string): boolean {
   if (text === 'yes' || text === 'no') return text === 'yes';
   throw new InvalidArgumentError('It must be yes or no.');
+}
+
+function readRate(text: string): number | typeof NO_RATE {
+  if (text === NO_RATE) return NO_RATE;
+  const perMinute = Number(text);
+  if (/^\d+$/u.test(text) && perMinute > 0 && perMinute <= MAX_PER_MINUTE) return perMinute;
+  throw new InvalidArgumentError(`It must be a whole number from 1 to ${MAX_PER_MINUTE}, or none.`);
 }
 
 function readOverlap(text: string): number {

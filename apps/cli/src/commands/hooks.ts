@@ -85,6 +85,7 @@ function describe(hook: HookListing): string {
     ['to', `${hook.origin}${hook.insecureSsl ? ' (its certificate is not verified)' : ''}`],
     ['active', hook.active ? 'yes' : 'no: nothing new is sent to it'],
     ['events', hook.events.join(' ')],
+    ['rate', hook.rateLimit === null ? 'no limit' : `at most ${hook.rateLimit} a minute`],
     ['headers', hook.headerNames.join(' ') || 'none of its own'],
     ['signs', `Standard Webhooks, Stripe's${hook.githubSignature ? " and GitHub's" : ''}`],
     ['secret', describeSecret(hook)],

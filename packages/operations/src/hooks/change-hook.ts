@@ -1,5 +1,5 @@
 import type { Transaction } from '@ghost/db';
-import { type Sql, sqlOf } from '@ghost/queue';
+import { hookLane, type Queue, type Sql, sqlOf } from '@ghost/queue';
 import type { KeyRing } from '@ghost/vault';
 
 import { type AccessChange, recordAccessChange } from '../audit.js';
@@ -21,6 +21,7 @@ export const HOOK_FIELDS = [
   'active',
   'github_signature',
   'insecure_ssl',
+  'rate_limit',
   'headers',
   'secret',
 ] as const;
@@ -33,6 +34,8 @@ export interface HookSettings extends StoredHeaders {
   active: boolean;
   githubSignature: boolean;
   insecureSsl: boolean;
+  /** Most deliveries in any minute; null: no bound. */
+  rateLimit: number | null;
 }
 
 /** What is left out stays; everything given was judged (`judgeHook`). */
@@ -42,6 +45,7 @@ export interface HookChange {
   active?: boolean | undefined;
   githubSignature?: boolean | undefined;
   insecureSsl?: boolean | undefined;
+  rateLimit?: number | null | undefined;
   headers?: HeaderChanges | undefined;
   /** Ends every one before at once. */
   secret?: string | undefined;
@@ -69,6 +73,7 @@ export interface ChangedHook {
  */
 export async function changeHook(
   tx: Transaction,
+  queue: Queue,
   at: HookAtHand,
   change: HookChange,
 ): Promise<ChangedHook> {
@@ -86,6 +91,8 @@ export async function changeHook(
   }
   const detail = { changed, before: shownOf(hook), after: shownOf(after) };
   await auditHook(sql, at, 'hook.changed', detail);
+  if (changed.includes('rate_limit'))
+    await queue.limitRate(sql, hookLane(hook.id), after.rateLimit);
   return { changed, secret };
 }
 
@@ -132,6 +139,7 @@ function settingsAfter(
     active: change.active ?? before.active,
     githubSignature: change.githubSignature ?? before.githubSignature,
     insecureSsl: change.insecureSsl ?? before.insecureSsl,
+    rateLimit: change.rateLimit === undefined ? before.rateLimit : change.rateLimit,
     headerNames,
     headersCiphertext,
   };
@@ -149,6 +157,7 @@ function fieldsChanged(
     active: before.active !== after.active,
     github_signature: before.githubSignature !== after.githubSignature,
     insecure_ssl: before.insecureSsl !== after.insecureSsl,
+    rate_limit: before.rateLimit !== after.rateLimit,
     headers: newHeaders,
     secret: newSecret,
   };
@@ -158,7 +167,7 @@ function fieldsChanged(
 async function updateHook(sql: Sql, id: number, after: HookSettings): Promise<void> {
   await sql.query(
     `UPDATE hook SET url = $2, events = $3, active = $4, github_signature = $5, insecure_ssl = $6,
-       header_names = $7, headers_ciphertext = $8, updated_at = now()
+       header_names = $7, headers_ciphertext = $8, rate_limit = $9, updated_at = now()
      WHERE id = $1`,
     [
       id,
@@ -169,6 +178,7 @@ async function updateHook(sql: Sql, id: number, after: HookSettings): Promise<vo
       after.insecureSsl,
       after.headerNames,
       after.headersCiphertext,
+      after.rateLimit,
     ],
   );
 }

@@ -19,6 +19,8 @@ export interface HookListing {
   active: boolean;
   githubSignature: boolean;
   insecureSsl: boolean;
+  /** Most deliveries in any minute; null: no bound. */
+  rateLimit: number | null;
   /** Of its custom headers; their values are shown to nobody. */
   headerNames: string[];
   held: HookHold | null;
@@ -60,7 +62,7 @@ interface HookRecord
 export async function listHooks(pool: Pool, list: HookList = {}): Promise<HookListing[]> {
   const { rows } = await pool.query<HookRecord>(
     `SELECT h.id, a.login || '/' || r.name AS repository, h.url, h.events, h.active,
-       h.github_signature AS "githubSignature", h.insecure_ssl AS "insecureSsl", h.header_names AS "headerNames",
+       h.github_signature AS "githubSignature", h.insecure_ssl AS "insecureSsl", h.rate_limit AS "rateLimit", h.header_names AS "headerNames",
        h.secret_changed_at AS "secretChangedAt", h.old_secret_until AS "oldSecretUntil", h.created_at AS "createdAt",
        l.held_reason AS "heldReason", l.held_since AS "heldSince", l.last_success_at AS "lastSuccessAt",
        t.status AS "lastStatus", t.started_at AS "lastStartedAt", now(),
@@ -110,7 +112,7 @@ export async function lockHookById(sql: Sql, id: number): Promise<LockedHook> {
   // Read after the lock: what the statement that waited for it saw may be older.
   const [row] = await sql.query<HookSettings & { repositoryId: string; fullName: string }>(
     `SELECT r.id AS "repositoryId", a.login || '/' || r.name AS "fullName", h.url, h.events, h.active,
-       h.github_signature AS "githubSignature", h.insecure_ssl AS "insecureSsl",
+       h.github_signature AS "githubSignature", h.insecure_ssl AS "insecureSsl", h.rate_limit AS "rateLimit",
        h.header_names AS "headerNames", h.headers_ciphertext AS "headersCiphertext"
      FROM hook h JOIN repository r ON r.id = h.repository_id JOIN account a ON a.id = r.owner_id
      WHERE h.id = $1`,

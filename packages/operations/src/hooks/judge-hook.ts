@@ -10,6 +10,9 @@ import {
 
 import type { HookFault } from './hook-error.js';
 
+/** Of a hook's `rate_limit`: a thousand a second, as fast as a worker sends to one hook. */
+export const MAX_PER_MINUTE = 60_000;
+
 /** Custom headers as somebody gives them: a value sets, null removes; what is not named stays. */
 export type HeaderChanges = Readonly<Record<string, string | null>>;
 

@@ -25,13 +25,14 @@ export type HoldChange =
  */
 export async function changeHookAsOperator(
   pool: Pool,
+  queue: Queue,
   ring: KeyRing,
   id: number,
   change: HookChange,
 ): Promise<ChangedHook> {
   return inTransaction(pool, async (tx) => {
     const { repository, ...hook } = await lockHookById(sqlOf(tx), id);
-    return changeHook(tx, { hook, repository, actor: null, ring }, change);
+    return changeHook(tx, queue, { hook, repository, actor: null, ring }, change);
   });
 }
 

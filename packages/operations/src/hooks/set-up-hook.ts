@@ -1,5 +1,5 @@
 import type { Transaction } from '@ghost/db';
-import { sqlOf } from '@ghost/queue';
+import { hookLane, type Queue, sqlOf } from '@ghost/queue';
 import type { KeyRing } from '@ghost/vault';
 
 import { changedHeaders } from './hook-headers.js';
@@ -9,15 +9,16 @@ import type { HeaderChanges } from './judge-hook.js';
 const NO_HEADERS = { headerNames: [], headersCiphertext: null };
 
 /**
- * Gives a hook that was just inserted its secret and its headers: both are sealed to its id.
+ * Gives a hook that was just inserted its secret and its headers, which are sealed to its id, and its lane its rate.
  * @param given.secret - null: one is generated
  * @throws HookError `bad_hook` for headers too many or too long in all
  */
 export async function setUpHook(
   tx: Transaction,
+  queue: Queue,
   ring: KeyRing,
   hookId: number,
-  given: { secret: string | null; headers: HeaderChanges },
+  given: { secret: string | null; headers: HeaderChanges; rateLimit: number | null },
 ): Promise<SetSecret & { headerNames: string[] }> {
   const sql = sqlOf(tx);
   const headers = changedHeaders(ring, hookId, NO_HEADERS, given.headers);
@@ -28,6 +29,7 @@ export async function setUpHook(
       headers.headersCiphertext,
     ]);
   }
+  if (given.rateLimit !== null) await queue.limitRate(sql, hookLane(hookId), given.rateLimit);
   const set = await storeOnlySecret(sql, ring, hookId, given.secret);
   return { ...set, headerNames: headers?.headerNames ?? [] };
 }
