@@ -1,3 +1,5 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
 import { hookLane } from '@ghost/queue';
 
 import { type OpenTransaction, type QueueHarness, WEBHOOKS } from '../queue-harness.js';
@@ -13,6 +15,8 @@ const VERB_LIMIT_MS = 8_000;
 /** So many empty claims in a row may follow `nextDue() = 0`: a lane's next_at may be early, never for long. */
 const EMPTY_CLAIMS = 3;
 const DRAIN_ROUNDS = 200;
+/** One for each connection that may be asked, and some. */
+const FULL_LOOKS = 20;
 /** What a clock may differ in rounding. */
 const SLACK_MS = 1_000;
 
@@ -245,7 +249,12 @@ export class PropertyRun {
     for (const lane of this.#lanes.keys()) await this.#atOnce([{ verb: 'resume', lane }]);
     await this.#deliverAll(worker);
     const left = this.#lanes.flatMap((lane) => this.#model.inLane(lane));
-    const due = await this.#nextDue();
+    let due = await this.#nextDue();
+    // After runs without a vacuum a connection begins its looks behind what is dead, and says when its next full look is (0038).
+    for (let look = 0; due !== null && due > 0 && due <= SLACK_MS && look < FULL_LOOKS; look += 1) {
+      await delay(due);
+      due = await this.#nextDue();
+    }
     if (left.length > 0 || due !== null) {
       throw new Objection(`${left.length} jobs are left, and nextDue says ${due}`);
     }
