@@ -45,6 +45,27 @@ async function listen(
   return { listener, heard, problems };
 }
 
+test('a second channel is heard on the same connection, and told by its name', async () => {
+  const heard: (string | null)[] = [];
+  const listener = new Listener({
+    connectionString: database.url,
+    channel: 'ghost_outbox',
+    alsoChannel: 'ghost_replay',
+    name: 'listener under test',
+    heartbeatMs: 60_000,
+    onWake: (_why, channel) => heard.push(channel),
+    onProblem: () => undefined,
+  });
+  onTestFinished(() => listener.stop());
+  await listener.start();
+  for (const channel of ['ghost_replay', 'ghost_delivery', 'ghost_outbox']) {
+    await pool.query(`NOTIFY ${channel}`);
+  }
+  await waitUntil(() => heard.length === 3, { what: 'both notifications' });
+  expect(heard).toEqual([null, 'ghost_replay', 'ghost_outbox']);
+  expect(await backends()).toHaveLength(1);
+});
+
 async function proxy(): Promise<TcpProxy> {
   const { port } = new URL(database.url);
   return untilTestEnds(await startTcpProxy({ targetPort: Number(port) }));

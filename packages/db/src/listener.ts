@@ -5,6 +5,9 @@ import { CONNECT_TIMEOUT_MS } from './pool.js';
 
 export const OUTBOX_CHANNEL = 'ghost_outbox';
 export const DELIVERY_CHANNEL = 'ghost_delivery';
+/** A replay was made or cancelled, or what it waits for may have come. */
+export const REPLAY_CHANNEL = 'ghost_replay';
+export type Channel = typeof OUTBOX_CHANNEL | typeof DELIVERY_CHANNEL | typeof REPLAY_CHANNEL;
 
 /** The second try after a loss; the first comes at once, as mostly only the connection was lost. */
 const FIRST_RECONNECT_MS = 500;
@@ -23,10 +26,15 @@ const STARTING_UP = '57P03';
 
 export interface ListenerOptions {
   connectionString: string;
-  channel: typeof OUTBOX_CHANNEL | typeof DELIVERY_CHANNEL;
+  channel: Channel;
+  /** Heard on the same connection. */
+  alsoChannel?: Channel;
   name: string;
-  /** Called at each notification, and after each (re)connect: what was committed meanwhile sent none. */
-  onWake: (why: 'notified' | 'connected') => void;
+  /**
+   * Called at each notification, and after each (re)connect, on behalf of every channel: what was committed
+   * meanwhile sent none.
+   */
+  onWake: (why: 'notified' | 'connected', channel: string | null) => void;
   onProblem: (message: string, error: unknown) => void;
   /** An idle LISTEN connection sends nothing; the heartbeat finds the one that is half open. */
   heartbeatMs: number;
@@ -112,12 +120,14 @@ export class Listener {
   }
 
   async #connect(): Promise<void> {
-    const { channel, onWake } = this.#options;
+    const { channel, alsoChannel, onWake } = this.#options;
     const client = this.#makeClient();
     this.#enter({ at: 'connecting', client });
     try {
       await client.connect();
-      await client.query(`LISTEN ${client.escapeIdentifier(channel)}`);
+      for (const each of alsoChannel === undefined ? [channel] : [channel, alsoChannel]) {
+        await client.query(`LISTEN ${client.escapeIdentifier(each)}`);
+      }
     } catch (error) {
       this.#lost(client, error);
       return;
@@ -134,7 +144,7 @@ export class Listener {
     };
     this.#enter(listening);
     this.#beatLater(listening);
-    onWake('connected');
+    onWake('connected', null);
   }
 
   #makeClient(): pg.Client {
@@ -148,11 +158,11 @@ export class Listener {
     });
     client.on('error', (error) => this.#lost(client, error));
     client.on('end', () => this.#lost(client, new Error('the connection ended')));
-    client.on('notification', () => {
+    client.on('notification', ({ channel }) => {
       // One that comes before LISTEN is answered is covered by the look after it.
       if (this.#state.at !== 'listening' || this.#state.client !== client) return;
       this.#state.heardAt = performance.now();
-      onWake('notified');
+      onWake('notified', channel);
     });
     return client;
   }
