@@ -115,6 +115,7 @@ export class FanoutWorld {
       settings,
       pino({ level: 'debug' }, { write }),
       options.retention ?? { worked: () => undefined },
+      { wake: () => undefined },
     );
     let stopping: Promise<void> | undefined;
     const stop = () => (stopping ??= service.onApplicationShutdown());

@@ -13,9 +13,10 @@ export interface Cell {
   place: Place;
 }
 
-/** What goes into the path (of its parameters, those that differ from the usual) and the body. */
+/** What goes into the path (of its parameters, those that differ from the usual), the query and the body. */
 export interface Details {
   params?: Record<string, string | number>;
+  query?: Record<string, string>;
   body?: unknown;
 }
 
@@ -147,6 +148,11 @@ export const RULES: Readonly<Record<string, readonly Rule[]>> = {
   'list-hook-waiting': [within(['hooks', 'admin', 200])],
   'list-hook-skipped': [within(['hooks', 'admin', 200])],
   'redeliver-hook-delivery': [within(['hooks', 'admin', 202])],
+  'preview-hook-replay': [within(['hooks', 'admin', 200], () => ({ query: { since: lately() } }))],
+  'start-hook-replay': [within(['hooks', 'admin', 202], () => ({ body: { since: lately() } }))],
+  'list-hook-replays': [within(['hooks', 'admin', 200])],
+  'get-hook-replay': [within(['hooks', 'admin', 200], withReplay)],
+  'cancel-hook-replay': [within(['hooks', 'admin', 200], withReplay)],
 
   'create-repository': [
     own(['repo', 201], ({ world }) => ({ body: { name: world.fresh('made') } })),
@@ -218,6 +224,21 @@ function withOwnComment(rule: Rule): Rule {
       params: { id: await cell.world.comment(cell.place.threadId, asker(cell)) },
     }),
   };
+}
+
+function lately(): string {
+  return new Date(Date.now() - 60_000).toISOString();
+}
+
+/** A replay of the place's hook that waits for a wake, which nobody gives. */
+async function withReplay({ world, place }: Cell): Promise<Details> {
+  await world.api.pool.query('DELETE FROM hook_replay WHERE hook_id = $1', [place.hookId]);
+  const replay_id = await world.insert(
+    `INSERT INTO hook_replay (hook_id, which, since, until, account, total, ahead, next_at)
+     VALUES ($1, 'failed', now() - interval '1 hour', now(), 'owner', 5, 20, 'infinity')`,
+    [place.hookId],
+  );
+  return { params: { replay_id } };
 }
 
 function unsubscribeLink({ world, place }: Cell): Details {

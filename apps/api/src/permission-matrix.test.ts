@@ -85,6 +85,7 @@ describe('each role is answered as promised, and learns nothing of what it may n
 
 test('what belongs to another repository is not found in this one', async () => {
   const [here, there] = [await world.place('public'), await world.place('private')];
+  const lately = new Date(Date.now() - 60_000).toISOString();
   const stranger = world.person('stranger');
   const admin = world.person('admin');
   for (const [person, method, path, body] of [
@@ -104,6 +105,9 @@ test('what belongs to another repository is not found in this one', async () => 
     [admin, 'POST', `/hooks/${there.hookId}/deliveries/${there.deliveryId}/attempts`, undefined],
     [admin, 'GET', `/hooks/${here.hookId}/deliveries/${there.deliveryId}`, undefined],
     [admin, 'POST', `/hooks/${here.hookId}/deliveries/${there.deliveryId}/attempts`, undefined],
+    [admin, 'GET', `/hooks/${there.hookId}/replays/preview?since=${lately}`, undefined],
+    [admin, 'POST', `/hooks/${there.hookId}/replays`, { since: lately }],
+    [admin, 'GET', `/hooks/${there.hookId}/replays`, undefined],
     [admin, 'DELETE', `/hooks/${there.hookId}`, undefined],
   ] as const) {
     const answer = await person.ask(method, `/repos/owner/${here.name}${path}`, body);
@@ -127,7 +131,7 @@ async function checkCell(asked: Asked, faults: string[]): Promise<boolean> {
   const token = await world.tokenOf(role, rule.scope);
   const expected = expectedStatus(rule, visibility, role);
   const send = (method: string, repository: string) =>
-    request(method, pathOf(operation.path, place, repository, details.params), {
+    request(method, pathOf(operation.path, place, repository, details), {
       token,
       body: details.body,
     });
@@ -187,7 +191,12 @@ function expectedStatus(rule: Rule, visibility: Visibility, role: Role): number 
 
 type Params = Readonly<Record<string, string | number>>;
 
-function pathOf(template: string, place: Place, repository: string, params: Params = {}): string {
+function pathOf(
+  template: string,
+  place: Place,
+  repository: string,
+  { params = {}, query }: { params?: Params; query?: Record<string, string> },
+): string {
   const usual: Params = {
     owner: 'owner',
     repo: repository,
@@ -196,11 +205,12 @@ function pathOf(template: string, place: Place, repository: string, params: Para
     delivery_id: place.deliveryId,
     username: 'victim',
   };
-  return template.replace(/\{(\w+)\}/gu, (_text, name: string) => {
+  const path = template.replace(/\{(\w+)\}/gu, (_text, name: string) => {
     const value = params[name] ?? usual[name];
     if (value === undefined) throw new Error(`Nothing is known for {${name}} of ${template}`);
     return encodeURIComponent(String(value));
   });
+  return query === undefined ? path : `${path}?${new URLSearchParams(query).toString()}`;
 }
 
 async function request(

@@ -1,5 +1,5 @@
 import { databaseErrorCode, DatabaseVersionError } from '@ghost/db';
-import { AccountError, explainDatabaseTrouble, HookError } from '@ghost/operations';
+import { AccountError, explainDatabaseTrouble, HookError, ReplayError } from '@ghost/operations';
 import { EXIT, SettingsError } from '@ghost/settings';
 
 import { CommandError } from './command-error.js';
@@ -17,7 +17,7 @@ export function explainError(error: unknown, databaseUrl: string | undefined): E
   if (error instanceof CommandError || error instanceof SettingsError) {
     return { exitCode: error.exitCode, message: error.message };
   }
-  if (error instanceof AccountError || error instanceof HookError) {
+  if (error instanceof AccountError || error instanceof HookError || error instanceof ReplayError) {
     return { exitCode: EXIT.failed, message: error.message };
   }
   if (error instanceof DatabaseVersionError)

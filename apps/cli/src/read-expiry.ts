@@ -11,7 +11,8 @@ const TIME =
  * @throws CommandError for anything else, and for a time that is over
  */
 export function readExpiry(text: string, now: Date): Date {
-  const end = readSpan(text, now) ?? readTime(text);
+  const spanMs = readSpanMs(text);
+  const end = spanMs === undefined ? readTime(text) : new Date(now.getTime() + spanMs);
   if (end === undefined) {
     throw new CommandError(
       `--expires ${JSON.stringify(text)} is no time: use 90d, 12h, 2027-01-31 or 2027-01-31T18:00Z.`,
@@ -23,14 +24,15 @@ export function readExpiry(text: string, now: Date): Date {
   return end;
 }
 
-function readSpan(text: string, now: Date): Date | undefined {
+/** `90d` or `12h` in milliseconds. */
+export function readSpanMs(text: string): number | undefined {
   const groups = SPAN.exec(text)?.groups;
   if (!groups) return undefined;
-  const hours = Number(groups['count']) * (groups['unit'] === 'd' ? 24 : 1);
-  return new Date(now.getTime() + hours * HOUR_MS);
+  return Number(groups['count']) * (groups['unit'] === 'd' ? 24 : 1) * HOUR_MS;
 }
 
-function readTime(text: string): Date | undefined {
+/** A date, or a time with its zone; undefined: it is neither. */
+export function readTime(text: string): Date | undefined {
   const date = TIME.exec(text)?.groups?.['date'];
   // JavaScript reads 2027-02-30 as a day of March.
   if (date === undefined || !isDay(date)) return undefined;

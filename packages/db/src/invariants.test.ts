@@ -36,6 +36,10 @@ afterAll(async () => {
 const JOB = `INSERT INTO delivery_job (id, idempotency_key, content_id, kind, version, lane, hook_id, own, expires_at, `;
 const hook = (column: string, value: string) =>
   `INSERT INTO hook (repository_id, url, events, ${column}) SELECT id, 'https://x.example', '{ping}', ${value} FROM repository`;
+const replay = (columns: string, values: string) =>
+  columns.includes('since')
+    ? `INSERT INTO hook_replay (which, account, ahead, ${columns}) VALUES ('failed', 'ada', 20, ${values})`
+    : `INSERT INTO hook_replay (which, account, ahead, since, until, ${columns}) VALUES ('failed', 'ada', 20, now() - interval '1 hour', now(), ${values})`;
 const JOB_VALUES = `VALUES (gen_random_uuid(), gen_random_uuid()::text, '${CONTENT}', `;
 
 // Each row: what must not be stored, and the constraint that says so by name.
@@ -118,6 +122,38 @@ describe('the database refuses', () => {
       'hook_secret_ends_after_start',
       `WITH h AS (${hook('active', 'true')} RETURNING id)
        INSERT INTO hook_secret (hook_id, ciphertext, expires_at) SELECT id, 'v1', now() - interval '1 second' FROM h`,
+    ],
+    [
+      'a replay that came further than there is',
+      'hook_replay_reached_within',
+      replay('total, reached, handed_at, cancelled_at', '1, 2, now(), now()'),
+    ],
+    [
+      'a replay that counts more than it made pending',
+      'hook_replay_counts_within',
+      replay('total, reached, delivered', '5, 1, 2'),
+    ],
+    [
+      'a replay that ended before all was made pending',
+      'hook_replay_handed_when_over',
+      replay('total, ended_at', '5, now()'),
+    ],
+    [
+      'a replay that is through and may make more pending',
+      'hook_replay_handed_iff_through',
+      replay('total, reached', '5, 5'),
+    ],
+    [
+      'a replay of no time',
+      'hook_replay_until_after_since',
+      replay('total, since, until', '5, now(), now()'),
+    ],
+    [
+      'two replays at once of one hook',
+      'hook_replay_one_a_hook',
+      `WITH h AS (${hook('active', 'true')} RETURNING id)
+       INSERT INTO hook_replay (hook_id, which, since, until, account, ahead, total)
+       SELECT id, 'failed', now() - interval '1 hour', now(), 'ada', 20, 5 FROM h, generate_series(1, 2)`,
     ],
   ])('%s (%s)', async (_what, constraint, statement) => {
     await expect(pool.query(statement)).rejects.toMatchObject({ constraint });

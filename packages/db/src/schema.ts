@@ -11,6 +11,8 @@ export * from './tables/delivery-lane.js';
 export * from './tables/delivery-relay.js';
 export * from './tables/email-address.js';
 export * from './tables/fanout-skip.js';
+export * from './tables/hook-replay-target.js';
+export * from './tables/hook-replay.js';
 export * from './tables/hook-secret.js';
 export * from './tables/hook.js';
 export * from './tables/mail-suppression.js';

@@ -16,6 +16,8 @@ export const AUDIT_ACTIONS = [
   'hook.paused',
   'hook.redelivered',
   'hook.removed',
+  'hook.replay_cancelled',
+  'hook.replay_started',
   'hook.resumed',
   'hook.secret_rotated',
   'member.added',

@@ -15,6 +15,7 @@ import {
   SELECT_DELIVERIES,
   toDeliveryRow,
 } from './delivery-row.js';
+import { countEnded } from './hooks/replay/count-ended.js';
 import { listLimit } from './list-limit.js';
 
 /** `last_error` of a job that an operator ended. */
@@ -80,6 +81,7 @@ export async function redeliverJob(
   if (job.status === 'pending') return refused(jobId, whyPending(job));
   const gone = await whyNobody(tx, sql, job);
   if (gone !== null) return refused(jobId, gone);
+  if (job.hookId !== null) await countEnded(sql, job.hookId);
   const [again] = await queue.redeliver(sql, [jobId]);
   if (again !== undefined) return { result: 'done', jobId };
   return refused(

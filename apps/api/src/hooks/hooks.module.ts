@@ -4,9 +4,11 @@ import { DeliveriesController } from './deliveries/deliveries.controller.js';
 import { DeliveriesService } from './deliveries/deliveries.service.js';
 import { HooksController } from './hooks.controller.js';
 import { HooksService } from './hooks.service.js';
+import { ReplayModule } from './replays/replay.module.js';
 import { UndeliveredController } from './undelivered/undelivered.controller.js';
 
 @Module({
+  imports: [ReplayModule],
   controllers: [HooksController, DeliveriesController, UndeliveredController],
   providers: [HooksService, DeliveriesService],
 })

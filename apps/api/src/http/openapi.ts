@@ -21,6 +21,7 @@ const TOKEN_DESCRIPTION =
 /** Where a controller is not a subject of its own. */
 const TAG_OF_CONTROLLER: Readonly<Record<string, string>> = {
   Deliveries: 'Hooks',
+  Replays: 'Hooks',
   RepositoryLists: 'Repositories',
   ThreadSubscriptions: 'Subscriptions',
   Undelivered: 'Hooks',

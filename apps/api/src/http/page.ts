@@ -15,6 +15,7 @@ export type ListKind =
   | 'comments'
   | 'deliveries'
   | 'hooks'
+  | 'replays'
   | 'repositories'
   | 'skipped'
   | 'threads'

@@ -1,12 +1,13 @@
 import { Module } from '@nestjs/common';
 
+import { ReplayModule } from '../hooks/replays/replay.module.js';
 import { NotifierModule } from '../notifier/notifier.module.js';
 import { RetentionModule } from '../retention/retention.module.js';
 import { WebhookFanoutModule } from '../webhook-fanout/webhook-fanout.module.js';
 import { OutboxService } from './outbox.service.js';
 
 @Module({
-  imports: [NotifierModule, RetentionModule, WebhookFanoutModule],
+  imports: [NotifierModule, ReplayModule, RetentionModule, WebhookFanoutModule],
   providers: [OutboxService],
   exports: [OutboxService],
 })

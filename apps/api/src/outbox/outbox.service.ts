@@ -6,6 +6,7 @@ import {
   Listener,
   OUTBOX_CHANNEL,
   type Pool,
+  REPLAY_CHANNEL,
 } from '@ghost/db';
 import { type Queue, type Sql, sqlOfPool } from '@ghost/queue';
 import type { Settings } from '@ghost/settings';
@@ -25,6 +26,7 @@ import {
   QUEUE,
   SETTINGS,
 } from '../database/tokens.js';
+import { ReplayRunner } from '../hooks/replays/replay-runner.js';
 import { NotifierService } from '../notifier/notifier.service.js';
 import { RetentionService } from '../retention/retention.service.js';
 import { WebhookFanoutService } from '../webhook-fanout/webhook-fanout.service.js';
@@ -95,6 +97,7 @@ export class OutboxService implements OnApplicationBootstrap, OnApplicationShutd
     @Inject(SETTINGS) settings: Pick<Settings, 'outboxRetryBaseMs' | 'deliveryWakeUrl'>,
     @Inject(LOGGER) private readonly logger: Logger,
     @Inject(RetentionService) private readonly retention: Pick<RetentionService, 'worked'>,
+    @Inject(ReplayRunner) replays: Pick<ReplayRunner, 'wake'>,
   ) {
     this.sql = sqlOfPool(pool);
     this.progress = new OutboxProgress(this.sql, settings.outboxRetryBaseMs);
@@ -104,9 +107,12 @@ export class OutboxService implements OnApplicationBootstrap, OnApplicationShutd
     this.listener = new Listener({
       connectionString: connection.listenUrl,
       channel: OUTBOX_CHANNEL,
+      alsoChannel: REPLAY_CHANNEL,
       name: 'ghost api outbox',
       heartbeatMs: connection.heartbeatMs,
-      onWake: (why) => {
+      onWake: (why, channel) => {
+        if (why === 'connected' || channel === REPLAY_CHANNEL) replays.wake();
+        if (channel === REPLAY_CHANNEL) return;
         // A process that died may have ended an event that nobody closed.
         if (why === 'connected') this.progress.sweepAgain();
         this.wake();
@@ -115,6 +121,7 @@ export class OutboxService implements OnApplicationBootstrap, OnApplicationShutd
         this.logger.warn({ event: 'outbox.listener_lost', ...describeError(error) }, message);
         // Nobody hears a NOTIFY meanwhile: look at each attempt to reconnect.
         this.wake();
+        replays.wake();
       },
     });
     this.clock = new ClockWatch({

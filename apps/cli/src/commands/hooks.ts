@@ -16,6 +16,7 @@ import { addPaging, type Paging, pageOf, readId } from '../page.js';
 import { type Column, formatTable, formatTime, printJson, printList } from '../print.js';
 import { readRepo } from '../read-repo.js';
 import { addHookChanges } from './hook-changes.js';
+import { addHookReplays } from './hook-replays.js';
 
 const COLUMNS: readonly Column<HookListing>[] = [
   { title: 'ID', cell: (row) => row.id },
@@ -38,6 +39,7 @@ export function addHookCommands(program: Command, context: Context): void {
   addHold(hooks, context, 'pause');
   addHold(hooks, context, 'resume');
   addHookChanges(hooks, context);
+  addHookReplays(hooks, context);
 }
 
 function addList(hooks: Command, context: Context): void {

@@ -71,6 +71,10 @@ export const deliveryJob = pgTable(
       .on(table.repositoryId, table.accountId)
       .where(sql`${table.status} = 'pending' and ${table.accountId} is not null`),
     index('delivery_job_event').on(table.eventId),
+    // For replays; what was delivered has no entry, so it costs that nothing (docs/decisions/0043).
+    index('delivery_job_hook_failed')
+      .on(table.hookId, table.finishedAt)
+      .where(sql`${table.hookId} is not null and ${table.status} in ('dead', 'cancelled')`),
     check(
       'delivery_job_status_known',
       sql`${table.status} in ('pending', 'delivered', 'dead', 'cancelled')`,

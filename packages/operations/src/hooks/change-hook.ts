@@ -13,6 +13,7 @@ import {
   storeOnlySecret,
 } from './hook-secrets.js';
 import type { HeaderChanges } from './judge-hook.js';
+import { wakeReplays } from './replay/wake-replays.js';
 
 /** What an edit of a hook can change, as the audit names it. */
 export const HOOK_FIELDS = [
@@ -84,6 +85,7 @@ export async function changeHook(
   if (changed.length === 0) return { changed, secret: null };
   const sql = sqlOf(tx);
   await updateHook(sql, hook.id, after);
+  if (after.active && !hook.active) await wakeReplays(sql);
   let secret: SetSecret | null = null;
   if (change.secret !== undefined) {
     secret = await storeOnlySecret(sql, ring, hook.id, change.secret);
