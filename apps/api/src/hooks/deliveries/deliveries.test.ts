@@ -69,6 +69,17 @@ async function attempt(
   return jobs;
 }
 
+test('an attempt at a hook that rests tells when it is tried again', async () => {
+  await attempt({ ...FAILED, delayMs: 60_000 });
+  await api.pool.query(
+    `UPDATE delivery_lane SET not_before = now() + interval '10 minutes' WHERE lane = $1`,
+    [`hook:${hookId}`],
+  );
+  const [listed] = await list();
+  const { next } = (await show(listed.id)).explanation;
+  expect(next.message).toBe('Again in about 10 min, attempt 2 of 16.');
+});
+
 describe('the attempts of a hook', () => {
   test('are listed, the newest first, each with what came of it', async () => {
     expect(await list()).toEqual([]);

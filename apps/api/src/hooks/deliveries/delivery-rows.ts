@@ -16,6 +16,7 @@ import {
 import { isHookFor, requireHook } from '../hook-rows.js';
 import type { HookPath } from '../hook-schemas.js';
 import type { DeliveryPage, DeliveryPath } from './delivery-schemas.js';
+import { LANE_COLUMNS } from './lane-columns.js';
 import type { JobNow, LaneNow } from './next-step.js';
 
 type AttemptRow = typeof schema.deliveryAttempt.$inferSelect;
@@ -119,7 +120,7 @@ export async function findAttempt(
         runAt: job.runAt,
         expiresAt: job.expiresAt,
       },
-      lane: { heldReason: lane.heldReason, heldAt: lane.heldAt, notBefore: lane.notBefore },
+      lane: LANE_COLUMNS,
     })
     .from(ONE_ROW)
     .leftJoin(schema.account, isOwnerAt(path))

@@ -11,6 +11,7 @@ import {
   ONE_ROW,
   OWNER_COLUMNS,
 } from '../../repositories/repository-access.js';
+import { LANE_COLUMNS } from '../deliveries/lane-columns.js';
 import type { JobNow, LaneNow } from '../deliveries/next-step.js';
 import { isHookFor, requireHook } from '../hook-rows.js';
 import type { HookPath } from '../hook-schemas.js';
@@ -57,7 +58,7 @@ export async function listWaiting(
       permission: joinedPermission(account),
       hook: { id: hook.id },
       waiting: page._.selectedFields,
-      lane: { heldReason: lane.heldReason, heldAt: lane.heldAt, notBefore: lane.notBefore },
+      lane: LANE_COLUMNS,
     })
     .from(ONE_ROW)
     .leftJoin(schema.account, isOwnerAt(path))

@@ -93,6 +93,15 @@ describe('what waits to be sent to a hook', () => {
     expect(guids).toHaveLength(5);
   });
 
+  test('in a hook that rests tells when it is sent', async () => {
+    await api.pool.query(
+      `UPDATE delivery_lane SET not_before = now() + interval '10 minutes' WHERE lane = $1`,
+      [`hook:${hookId}`],
+    );
+    const [ping] = await walk('waiting');
+    expect(ping.next.message).toBe('Again in about 10 min, attempt 1 of 16.');
+  });
+
   test('in a paused hook is listed with why it waits', async () => {
     await ada.ask('PUT', `${path}/pause`);
     const [ping] = await walk('waiting');
