@@ -123,6 +123,12 @@ export const SHAPE_DIFFERENCES: readonly ShapeDifference[] = [
   },
   {
     route: '*',
+    what: 'extra filters',
+    ghost: 'A hook has `filters`: what must hold of the payload of an event that is sent to it.',
+    why: 'GitHub filters by events alone.',
+  },
+  {
+    route: '*',
     what: 'extra held',
     ghost: 'A hook has `held`: why nothing is sent to it until somebody resumes it, or `null`.',
     why: 'GitHub never stops sending; what is held is kept, and its people must see it.',

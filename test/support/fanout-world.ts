@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import type { EventPayload, NewEvent } from '@ghost/contract';
+import type { EventPayload, HookFilter, NewEvent } from '@ghost/contract';
 import {
   createDatabase,
   type Database,
+  type HookChain,
   type Pool,
   publishEvent,
   type Transaction,
@@ -15,6 +16,7 @@ import { NotifierService } from '../../apps/api/src/notifier/notifier.service.js
 import type { FanoutConsumer } from '../../apps/api/src/outbox/fanout-consumer.js';
 import { OutboxService } from '../../apps/api/src/outbox/outbox.service.js';
 import { UnsubscribeTokens } from '../../apps/api/src/unsubscribe/unsubscribe-tokens.js';
+import { HookChains } from '../../apps/api/src/webhook-fanout/hook-chains.js';
 import { WebhookFanoutService } from '../../apps/api/src/webhook-fanout/webhook-fanout.service.js';
 import { createTestDatabase, openPool } from './test-database.js';
 import { waitUntil } from './wait-until.js';
@@ -76,6 +78,7 @@ export class FanoutWorld {
     keyRing: testKeyRing(),
   };
   readonly tokens = new UnsubscribeTokens(this.settings);
+  readonly chains = new HookChains(this.settings);
   readonly notifier: NotifierService;
   readonly webhooks: WebhookFanoutService;
   readonly #stops: (() => Promise<unknown>)[] = [];
@@ -88,7 +91,7 @@ export class FanoutWorld {
     this.db = createDatabase(this.pool);
     this.queue = createPostgresQueue({ pool: this.pool });
     this.notifier = new NotifierService(this.queue, this.settings, this.tokens);
-    this.webhooks = new WebhookFanoutService(this.queue);
+    this.webhooks = new WebhookFanoutService(this.queue, this.chains);
   }
 
   static async create(): Promise<FanoutWorld> {
@@ -205,21 +208,25 @@ export class FanoutWorld {
     );
   }
 
-  async hook(place: Place, options: { events?: string[]; active?: boolean } = {}): Promise<number> {
+  async hook(
+    place: Place,
+    options: { events?: string[]; active?: boolean; filters?: HookFilter[] } = {},
+  ): Promise<number> {
     return this.#insert(
-      'INSERT INTO hook (repository_id, url, events, active) VALUES ($1, $2, $3, $4) RETURNING id',
+      'INSERT INTO hook (repository_id, url, events, active, filters) VALUES ($1, $2, $3, $4, $5) RETURNING id',
       [
         place.repositoryId,
         'https://receiver.example/hook',
         options.events ?? ['*'],
         options.active ?? true,
+        JSON.stringify(options.filters ?? []),
       ],
     );
   }
 
   /** Publishes in a transaction of its own; returns the event's id. */
-  async publish(event: NewEvent): Promise<string> {
-    return this.db.transaction((tx) => publishEvent(tx, event));
+  async publish(event: NewEvent, cause: HookChain | null = null): Promise<string> {
+    return this.db.transaction((tx) => publishEvent(tx, event, cause));
   }
 
   async publishComment(place: Place, actorId = place.ownerId, body = 'Hello.'): Promise<string> {

@@ -151,6 +151,38 @@ describe('ghost hooks', () => {
     expect(await audit()).toEqual(byOperator('hook.changed', 'hook.changed'));
   });
 
+  test('edit sets filters in the form of the API, and takes them away; show says them', async () => {
+    const filters = [
+      { field: 'sender.login', is_not: ['robot'] },
+      { field: 'thread.number', is: [1, 2] },
+    ];
+    const set = await hooks('edit', String(id), '--filters', JSON.stringify(filters));
+    expect(set.out).toBe(`Changed of hook ${id}: filters.\n`);
+    expect(await shown()).toMatchObject({ filters });
+    expect((await hooks('show', String(id))).out).toMatch(
+      /^filters +sender\.login is not "robot"; thread\.number is 1 or 2$/mu,
+    );
+    const again = await hooks('edit', String(id), '--filters', JSON.stringify(filters));
+    expect(again.out).toBe(`Hook ${id} is so already.\n`);
+    const futile = await hooks('edit', String(id), '--events', 'member.added');
+    expect(futile).toMatchObject({ code: 1, out: '' });
+    expect(futile.err).toContain('holds "thread.number"; these do: thread.opened');
+    await hooks('edit', String(id), '--filters', '[]', '--events', 'member.added');
+    expect(await shown()).toMatchObject({ filters: [], events: ['member.added'] });
+    expect((await hooks('show', String(id))).out).toMatch(/^filters +none$/mu);
+  });
+
+  test.each([
+    ['no JSON', 'sender.login=ada', 'It must be JSON'],
+    ['an unknown field', '[{"field":"sender.email","is":["a"]}]', 'Known are: sender.id'],
+    ['a wrong value', '[{"field":"sender.id","is":["7"]}]', '0.is.0: It must be a whole number.'],
+  ])('edit refuses filters with %s, and changes nothing', async (_name, text, message) => {
+    const refused = await hooks('edit', String(id), '--filters', text);
+    expect(refused).toMatchObject({ code: 1, out: '' });
+    expect(refused.err).toContain(message);
+    expect(await audit()).toEqual([]);
+  });
+
   test('edit says every fault at once, and to the operator why an address is refused', async () => {
     const refused = await fed(
       `host: x\nx-a: ${KEY}\u0007\n`,

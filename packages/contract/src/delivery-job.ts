@@ -2,6 +2,9 @@ import * as z from 'zod';
 
 import { JOB_VERSION } from './job-kind.js';
 
+/** Of 12 numbers and a MAC in base64url, with room to spare. */
+const MAX_CHAIN_CHARACTERS = 400;
+
 // What becomes a header must not be able to end it.
 const headerText = z.string().regex(/^[^\r\n\0]*$/u, 'must not contain CR, LF or NUL');
 
@@ -41,6 +44,8 @@ export const webhookJob = z.looseObject({
   kind: z.literal('webhook'),
   hookId: z.number().int().positive(),
   event: headerText.min(1).max(100),
+  /** The hooks that led to it, signed: passed on as it is (`x-ghost-chain`). */
+  chain: headerText.min(1).max(MAX_CHAIN_CHARACTERS).optional(),
   body: z.string(),
 });
 

@@ -3,6 +3,8 @@ import * as z from 'zod';
 /** GitHub's bound for a comment, counted in code points. */
 export const MAX_COMMENT_CHARACTERS = 65_536;
 
+export const THREAD_STATES = ['open', 'closed'] as const;
+
 const id = z.number().int().positive();
 const time = z.iso.datetime({ offset: true });
 
@@ -21,7 +23,7 @@ const thread = z.looseObject({
   number: id,
   title: z.string(),
   body: z.string(),
-  state: z.enum(['open', 'closed']),
+  state: z.enum(THREAD_STATES),
   html_url: z.string(),
   user: actor,
   /** Whom the text mentions and who may read it. */

@@ -5,6 +5,7 @@ export const HEADER = {
   hookId: 'x-ghost-hook-id',
   attempt: 'x-ghost-attempt',
   redelivery: 'x-ghost-redelivery',
+  chain: 'x-ghost-chain',
   signature: 'x-ghost-signature',
   githubSignature: 'x-hub-signature-256',
   webhookId: 'webhook-id',

@@ -107,6 +107,17 @@ describe('the database refuses', () => {
       hook('header_names', `'{authorization}'`),
     ],
     ['values of headers without a name', 'hook_headers_sealed', hook('headers_ciphertext', `'v1'`)],
+    ['filters that are no list', 'hook_filters_bounded', hook('filters', `'{}'`)],
+    [
+      'more than ten filters',
+      'hook_filters_bounded',
+      hook('filters', `'[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]'`),
+    ],
+    [
+      'an event that more than ten hooks led to',
+      'outbox_event_chain_bounded',
+      `UPDATE outbox_event SET hook_chain = '{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}'`,
+    ],
     [
       'a secret that was changed, and no end of the one before',
       'hook_old_secret_ends_after_change',

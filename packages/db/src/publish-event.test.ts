@@ -75,6 +75,17 @@ test('a payload that is not of its type is refused before anything is written', 
   await expect(refused).rejects.toThrow('member');
 });
 
+test('an event remembers the hooks that led to it, in their own repository alone', async () => {
+  const chainOf = async (cause: Parameters<typeof publishEvent>[2]) => {
+    const id = await db.transaction((tx) => publishEvent(tx, memberAdded('Emma'), cause));
+    const { rows } = await pool.query('SELECT hook_chain FROM outbox_event WHERE id = $1', [id]);
+    return rows;
+  };
+  expect(await chainOf({ repositoryId: 9, hookIds: [4, 2] })).toEqual([{ hook_chain: ['4', '2'] }]);
+  expect(await chainOf({ repositoryId: 8, hookIds: [4, 2] })).toEqual([{ hook_chain: [] }]);
+  expect(await chainOf(null)).toEqual([{ hook_chain: [] }]);
+});
+
 test('NUL, lone surrogates and 300,000 characters in a payload never fail the caller’s write', async () => {
   const name = `nul \0, lone \ud800, ${'漢'.repeat(300_000)}`;
   const id = await db.transaction((tx) => publishEvent(tx, memberAdded(name)));

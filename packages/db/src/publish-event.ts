@@ -17,10 +17,17 @@ export class EventPayloadError extends Error {
   override readonly name = 'EventPayloadError';
 }
 
+/** The hooks whose deliveries led somebody to call the API, the first one first. */
+export interface HookChain {
+  /** Where they are hooks: what happens in another repository, they did not lead to. */
+  repositoryId: number;
+  hookIds: readonly number[];
+}
+
 const WRITE_EVENT = `
   WITH event AS (
-    INSERT INTO outbox_event (id, type, version, repository_id, comment_id, payload)
-    VALUES ($1, $2, $3, $4, $5, $6::jsonb)
+    INSERT INTO outbox_event (id, type, version, repository_id, comment_id, payload, hook_chain)
+    VALUES ($1, $2, $3, $4, $5, $6::jsonb, $9::bigint[])
     RETURNING id
   ), progress AS (
     INSERT INTO outbox_progress (event_id, consumer)
@@ -32,10 +39,15 @@ const WRITE_EVENT = `
  * Writes an event and a progress row for each consumer in the caller's transaction, and wakes the
  * outbox when that commits. One statement, one round trip; the NOTIFY carries no payload, so its
  * 8,000-byte bound cannot fail the caller's write.
+ * @param cause - what led to the request that caused it, where that is known
  * @returns the event's id (uuid v7)
  * @throws EventPayloadError when the payload does not fit its type
  */
-export async function publishEvent(tx: Transaction, event: NewEvent): Promise<string> {
+export async function publishEvent(
+  tx: Transaction,
+  event: NewEvent,
+  cause: HookChain | null = null,
+): Promise<string> {
   const checked = EVENT_SCHEMAS[event.type].safeParse(event.payload);
   if (!checked.success) {
     throw new EventPayloadError(
@@ -54,6 +66,7 @@ export async function publishEvent(tx: Transaction, event: NewEvent): Promise<st
     toStorableJson(event.payload),
     CONSUMERS,
     OUTBOX_CHANNEL,
+    cause !== null && cause.repositoryId === event.repositoryId ? cause.hookIds : [],
   ]);
   return id;
 }

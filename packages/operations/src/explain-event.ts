@@ -47,6 +47,8 @@ export interface SkippedTarget {
   targetKind: 'hook' | 'account';
   targetId: number;
   reason: string;
+  /** Which of the reason's cases it was: the field of a filter, for example. */
+  detail: string | null;
 }
 
 export interface ExplainedEvent {
@@ -259,10 +261,11 @@ async function findSkips(pool: Pool, eventId: string, limit: number): Promise<Sk
     target_kind: 'hook' | 'account';
     target_id: string;
     reason: string;
+    detail: string | null;
     login: string | null;
     url: string | null;
   }>(
-    `SELECT s.target_kind, s.target_id, s.reason, a.login, h.url
+    `SELECT s.target_kind, s.target_id, s.reason, s.detail, a.login, h.url
      FROM fanout_skip s
      LEFT JOIN account a ON s.target_kind = 'account' AND a.id = s.target_id
      LEFT JOIN hook h ON s.target_kind = 'hook' AND h.id = s.target_id
@@ -277,5 +280,6 @@ async function findSkips(pool: Pool, eventId: string, limit: number): Promise<Sk
     targetKind: row.target_kind,
     targetId: Number(row.target_id),
     reason: row.reason,
+    detail: row.detail,
   }));
 }

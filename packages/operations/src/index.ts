@@ -22,6 +22,7 @@ export * from './audit.js';
 export * from './database-trouble.js';
 export * from './explain-event.js';
 export * from './hooks/change-hook.js';
+export { refuseFutileFilters } from './hooks/futile-filters.js';
 export { HookError, type HookFault, type HookProblem } from './hooks/hook-error.js';
 export * from './hooks/hook-hold.js';
 export {

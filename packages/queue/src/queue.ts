@@ -30,7 +30,8 @@ export type NewJob = NewJobBase &
     | {
         kind: 'webhook';
         hookId: number;
-        own: { event: string };
+        /** `chain`: for `x-ghost-chain`. */
+        own: { event: string; chain?: string };
         /** Whose hook it is: one owner's lanes share a part of a worker's slots. */
         ownerId?: number;
         /** Host of its URL: lanes of one host share their sends. */

@@ -1,4 +1,4 @@
-import type { ApiScope } from '@ghost/db';
+import type { ApiScope, HookChain } from '@ghost/db';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 
@@ -13,6 +13,8 @@ export interface Person {
 export interface Account extends Person {
   isAdmin: boolean;
   token: { id: number; scopes: readonly ApiScope[]; expiresAt: Date | null };
+  /** What led to this request, as far as it says so (`x-ghost-chain`); it goes on with each event. */
+  cause?: HookChain | null;
 }
 
 const accounts = new WeakMap<FastifyRequest, Account>();

@@ -47,6 +47,9 @@ function hookFault({ problem, message, faults }: HookError, within: Within): Api
       return notFound();
     case 'held_by_operator':
       return new ApiError({ status: 409, code: 'held_by_operator', message });
+    case 'futile_filters':
+      // No part of the config.
+      return invalidFields(faults, '');
     case 'too_many_secrets':
       return invalidField('overlap_hours', 'too_many', message);
     case 'bad_hook':

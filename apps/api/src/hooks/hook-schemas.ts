@@ -1,4 +1,4 @@
-import { HOOK_EVENT_TYPES } from '@ghost/contract';
+import { HOOK_EVENT_TYPES, hookFilters } from '@ghost/contract';
 import { DEFAULT_OVERLAP_HOURS, MAX_OVERLAP_HOURS, MAX_PER_MINUTE } from '@ghost/operations';
 import * as z from 'zod';
 
@@ -73,6 +73,8 @@ export const newHook = z.strictObject({
   name: webName,
   active: z.boolean().default(true),
   events: someEventNames.default([ALL_EVENTS]),
+  /** What must hold of an event's payload besides: all of them. */
+  filters: hookFilters.prefault([]),
   config,
 });
 export type NewHook = z.infer<typeof newHook>;
@@ -84,6 +86,8 @@ export const hookEdit = z.strictObject({
   events: someEventNames.optional(),
   add_events: eventNames.optional(),
   remove_events: eventNames.optional(),
+  /** All of them, in place of those before; none with `[]`. */
+  filters: hookFilters.optional(),
   config: config.optional(),
 });
 export type HookEdit = z.infer<typeof hookEdit>;

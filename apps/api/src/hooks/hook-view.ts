@@ -1,3 +1,4 @@
+import { canonicalFilters, conditionOf, type HookFilter } from '@ghost/contract';
 import type { schema } from '@ghost/db';
 import { holdOf, oldSecretHint, type SetSecret } from '@ghost/operations';
 import * as z from 'zod';
@@ -11,6 +12,10 @@ import { type LastResponse, lastResponseView } from './last-response.js';
 const SECRET_MASK = '********';
 
 const time = z.iso.datetime();
+const filterValues = z
+  .array(z.union([z.string(), z.number(), z.boolean()]))
+  .readonly()
+  .optional();
 
 /** What is sent where, and how it is signed. */
 export const hookConfigAnswer = z
@@ -35,6 +40,17 @@ export const hookConfigAnswer = z
   .meta({ id: 'HookConfig' });
 export type HookConfigAnswer = z.infer<typeof hookConfigAnswer>;
 
+/** What must hold of an event's payload: one of the values, by the one operator that is there. */
+const hookFilterAnswer = z
+  .object({
+    field: z.string(),
+    is: filterValues,
+    is_not: filterValues,
+    starts_with: filterValues,
+    contains: filterValues,
+  })
+  .meta({ id: 'HookFilter' });
+
 export const hookAnswer = z
   .object({
     type: z.literal('Repository'),
@@ -42,6 +58,7 @@ export const hookAnswer = z
     name: z.literal('web'),
     active: z.boolean(),
     events: z.array(z.string()),
+    filters: z.array(hookFilterAnswer),
     config: hookConfigAnswer,
     created_at: time,
     updated_at: time,
@@ -132,6 +149,7 @@ export function hookView(
     name: 'web',
     active: hook.active,
     events: hook.events,
+    filters: filtersView(hook.filters),
     config: hookConfigView(hook, set),
     created_at: hook.createdAt.toISOString(),
     updated_at: hook.updatedAt.toISOString(),
@@ -143,6 +161,13 @@ export function hookView(
     held: heldView(found),
     secret_rotation: rotationView(found),
   };
+}
+
+/** Of a filter that a newer version wrote, and this one does not know, the field alone. */
+function filtersView(filters: readonly HookFilter[]): HookAnswer['filters'] {
+  return canonicalFilters(filters).map((filter) =>
+    conditionOf(filter) === null ? { field: filter.field } : filter,
+  );
 }
 
 function heldView({ lane }: Pick<FoundHook, 'lane'>): HookAnswer['held'] {

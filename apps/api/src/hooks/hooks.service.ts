@@ -11,6 +11,7 @@ import {
   changeHook,
   type HookAtHand,
   pauseHook,
+  refuseFutileFilters,
   resumeHook,
   rotateHookSecret,
   type SetSecret,
@@ -87,6 +88,7 @@ export class HooksService {
       inTransaction(this.pool, async (tx) => {
         const access = await holdAccess(tx, account, path, 'admin');
         const url = this.requireEndpoint(account, access, null, config, 'config.') ?? '';
+        refuseFutileFilters(wanted);
         await requireRoom(tx, access.repository.id);
         const inserted = await insertHook(tx, access, wanted, url);
         const given = {
@@ -141,6 +143,7 @@ export class HooksService {
         {
           url,
           events: eventsAfter(found.hook, edit),
+          filters: edit.filters,
           active: edit.active,
           githubSignature: config.github_signature,
           insecureSsl: config.insecure_ssl,
@@ -263,14 +266,15 @@ export class HooksService {
       repository: repositorySnapshot(this.settings.publicUrl, repository, owner),
       sender: actorSnapshot(sender),
     };
-    await publishEvent(tx, { type: 'ping', repositoryId: repository.id, payload });
+    const event = { type: 'ping', repositoryId: repository.id, payload } as const;
+    await publishEvent(tx, event, sender.cause);
   }
 }
 
 async function insertHook(
   tx: Transaction,
   { repository }: RepositoryAccess,
-  { events, active, config }: NewHook,
+  { events, filters, active, config }: NewHook,
   url: string,
 ): Promise<HookRow> {
   const [hook] = await tx
@@ -279,6 +283,7 @@ async function insertHook(
       repositoryId: repository.id,
       url,
       events,
+      filters,
       active,
       githubSignature: config.github_signature,
       insecureSsl: config.insecure_ssl,

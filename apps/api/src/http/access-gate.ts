@@ -1,12 +1,15 @@
 import { hash } from 'node:crypto';
 
 import { Inject, Injectable } from '@nestjs/common';
+import { HEADER } from '@ghost/contract';
+import type { HookChain } from '@ghost/db';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 
 import { AccountsService } from '../accounts/accounts.service.js';
 import { type Account, rememberAccount } from '../accounts/current-account.js';
 import { LOGGER } from '../database/tokens.js';
+import { HookChains } from '../webhook-fanout/hook-chains.js';
 import { missingScope, unauthorized } from './api-error.js';
 import { ClientAddresses } from './client-addresses.js';
 import { RateLimits } from './rate-limits.js';
@@ -22,6 +25,7 @@ export class AccessGate {
     @Inject(AccountsService) private readonly accounts: AccountsService,
     @Inject(RateLimits) private readonly limits: RateLimits,
     @Inject(ClientAddresses) private readonly addresses: ClientAddresses,
+    @Inject(HookChains) private readonly chains: HookChains,
     @Inject(LOGGER) private readonly logger: Logger,
   ) {}
 
@@ -38,12 +42,21 @@ export class AccessGate {
       throw unauthorized('requires_authentication', 'Requires authentication');
     }
     const account = await this.identify(authorization, request, reply);
-    rememberAccount(request, account);
+    rememberAccount(request, { ...account, cause: this.causeOf(request) });
     reply.header('x-oauth-scopes', account.token.scopes.join(', '));
     reply.header('x-accepted-oauth-scopes', access.scope ?? '');
     if (access.scope !== null && !account.token.scopes.includes(access.scope)) {
       throw missingScope(access.scope);
     }
+  }
+
+  /**
+   * What is no chain of ours, or no longer one, says nothing: whoever sends headers on, or adds one, must not be
+   * able to make a good request fail.
+   */
+  private causeOf({ headers }: FastifyRequest): HookChain | null {
+    const given = headers[HEADER.chain];
+    return typeof given === 'string' ? this.chains.read(given, new Date()) : null;
   }
 
   /** A token that does not count is an error, never nobody. */

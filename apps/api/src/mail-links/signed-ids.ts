@@ -12,7 +12,7 @@ const KEY_BYTES = 32;
 const MAC_BYTES = 16;
 
 /**
- * Signs and reads the tokens in the links of mails: some numbers and a MAC in base64url. New ones are
+ * Signs and reads tokens, as in the links of mails: some numbers and a MAC in base64url. New ones are
  * signed with the active key of the ring; links in old mails work while their key is in it.
  */
 export class SignedIds {

@@ -31,6 +31,8 @@ export interface SkippedTarget {
   targetKind: 'hook' | 'account';
   targetId: number;
   reason: string;
+  /** Which of the reason's cases it was, in a word; for the sentence that people read. */
+  detail?: string | null;
 }
 
 /** What one page of an audience becomes. */

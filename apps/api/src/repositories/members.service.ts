@@ -171,7 +171,7 @@ export class MembersService {
       sender: actorSnapshot(sender),
       member: actorSnapshot(member),
     };
-    await publishEvent(tx, { type, repositoryId: repository.id, payload });
+    await publishEvent(tx, { type, repositoryId: repository.id, payload }, sender.cause);
   }
 }
 

@@ -73,16 +73,18 @@ export class CommentsService {
       const thread = threadSnapshot(repository, { ...access.thread, ...now.thread }, access.author);
       const shown = commentSnapshot(thread, comment, account);
       const mentioned = await mentionPeople(tx, place, logins);
-      await publishEvent(tx, {
+      const payload = {
+        repository,
+        sender: actorSnapshot(account),
+        thread,
+        comment: withMentions(shown, mentioned),
+      };
+      const event = {
         type: 'comment.created',
         repositoryId: place.repositoryId,
-        payload: {
-          repository,
-          sender: actorSnapshot(account),
-          thread,
-          comment: withMentions(shown, mentioned),
-        },
-      });
+        payload,
+      } as const;
+      await publishEvent(tx, event, account.cause);
       return commentView(this.settings.publicUrl, repository, thread, shown);
     });
   }
@@ -213,16 +215,14 @@ export class CommentsService {
     if (found === undefined) throw notFound();
     const thread = threadSnapshot(repository, found.thread, found.author);
     const shown = commentSnapshot(thread, comment, access.author);
-    await publishEvent(tx, {
-      type,
-      repositoryId: access.repository.id,
-      payload: {
-        repository,
-        sender: actorSnapshot(sender),
-        thread,
-        comment: withMentions(shown, mentioned),
-      },
-    });
+    const payload = {
+      repository,
+      sender: actorSnapshot(sender),
+      thread,
+      comment: withMentions(shown, mentioned),
+    };
+    const event = { type, repositoryId: access.repository.id, payload };
+    await publishEvent(tx, event, sender.cause);
   }
 
   private view(access: CommentPlace, comment: CommentRow): CommentAnswer {

@@ -69,15 +69,12 @@ export class ThreadsService {
         .values({ threadId: thread.id, accountId: account.id, reason: 'author' });
       const mentioned = await mentionPeople(tx, { repositoryId, threadId: thread.id }, logins);
       const { repository, shown } = this.snapshots({ ...access, author: account }, thread);
-      await publishEvent(tx, {
-        type: 'thread.opened',
-        repositoryId,
-        payload: {
-          repository,
-          sender: actorSnapshot(account),
-          thread: withMentions(shown, mentioned),
-        },
-      });
+      const payload = {
+        repository,
+        sender: actorSnapshot(account),
+        thread: withMentions(shown, mentioned),
+      };
+      await publishEvent(tx, { type: 'thread.opened', repositoryId, payload }, account.cause);
       return threadView(this.settings.publicUrl, repository, shown);
     });
   }
@@ -181,11 +178,9 @@ export class ThreadsService {
     thread: ThreadRow,
   ): Promise<void> {
     const { repository, shown } = this.snapshots(access, thread);
-    await publishEvent(tx, {
-      type: thread.state === 'closed' ? 'thread.closed' : 'thread.reopened',
-      repositoryId: thread.repositoryId,
-      payload: { repository, sender: actorSnapshot(sender), thread: shown },
-    });
+    const type = thread.state === 'closed' ? 'thread.closed' : 'thread.reopened';
+    const payload = { repository, sender: actorSnapshot(sender), thread: shown };
+    await publishEvent(tx, { type, repositoryId: thread.repositoryId, payload }, sender.cause);
   }
 
   private view(place: Place, thread: ThreadRow): ThreadAnswer {

@@ -96,6 +96,44 @@ describe('which hooks get an event', () => {
     expect(hooksOf(await page({ ...event, type: 'comment.deleted' }))).toEqual([asked]);
   });
 
+  test('those whose filters it passes; the field of the filter that stopped it is recorded', async () => {
+    const place = await world.place();
+    const login = `PERSON-${place.ownerId}`;
+    const passed = await world.hook(place, { filters: [{ field: 'sender.login', is: [login] }] });
+    const stopped = await world.hook(place, {
+      filters: [
+        { field: 'sender.login', is: [login] },
+        { field: 'thread.state', is_not: ['open'] },
+      ],
+    });
+    const made = await page(await commentEvent(place));
+    expect(hooksOf(made)).toEqual([passed]);
+    expect(made.skips).toEqual([
+      { targetKind: 'hook', targetId: stopped, reason: 'filtered', detail: 'thread.state' },
+    ]);
+  });
+
+  test('none that led to it; each is told who led there, itself included', async () => {
+    const place = await world.place();
+    const { repositoryId } = place;
+    const [first, second, third] = [
+      await world.hook(place),
+      await world.hook(place),
+      await world.hook(place),
+    ];
+    const event = await commentEvent(place);
+    const cause = { repositoryId, hookIds: [second, first] };
+    const id = await world.publish(world.comment(place, place.ownerId, 'Hello.'), cause);
+    const made = await page({ ...event, id });
+    expect(skipsOf(made)).toEqual({ [first]: 'recursion', [second]: 'recursion' });
+    const chainOf = ({ jobs }: FanoutPage) =>
+      jobs.map(
+        (job) => job.kind === 'webhook' && world.chains.read(job.own.chain ?? '', new Date()),
+      );
+    expect(chainOf(made)).toEqual([{ repositoryId, hookIds: [second, first, third] }]);
+    expect(chainOf(await page(event))[0]).toEqual({ repositoryId, hookIds: [first] });
+  });
+
   test('any number of them, by pages of 1,000', async () => {
     const place = await world.place();
     await world.pool.query(
@@ -128,7 +166,7 @@ describe('a webhook’s job', () => {
         hookId,
         ownerId: place.ownerId,
         host: expect.stringMatching(/^[a-z0-9.-]+$/u),
-        own: { event: 'comment.created' },
+        own: { event: 'comment.created', chain: expect.any(String) },
       })),
     );
   });

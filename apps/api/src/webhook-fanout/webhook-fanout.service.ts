@@ -13,38 +13,55 @@ import {
 } from '../outbox/fanout-consumer.js';
 import { isCommentGone } from '../outbox/is-comment-gone.js';
 import { type HookChoice, hookScope, skipHook } from './choose-hook.js';
+import { HookChains } from './hook-chains.js';
 import { webhookBody } from './webhook-body.js';
 
 /** Hooks a page; repositories have a handful, and the bound keeps memory constant for any. */
 const PAGE_SIZE = 1000;
 
 type FoundHook = HookChoice & { url: string; ownerId: number };
-type HookRow = Omit<FoundHook, 'id' | 'ownerId'> & { id: string; owner_id: string };
+type HookRow = Omit<FoundHook, 'id' | 'ownerId'> & {
+  id: string;
+  owner_id: string;
+  chain: string[] | null;
+};
 
 /** Turns an event into one webhook for each hook of its repository that asked for it. */
 @Injectable()
 export class WebhookFanoutService implements FanoutConsumer {
-  constructor(@Inject(QUEUE) private readonly queue: Queue) {}
+  constructor(
+    @Inject(QUEUE) private readonly queue: Queue,
+    @Inject(HookChains) private readonly chains: HookChains,
+  ) {}
 
   async page(tx: Transaction, event: FanoutEvent, cursor: string | null): Promise<FanoutPage> {
     const scope = hookScope(event);
     if (scope.scope === 'none') return NOTHING_TO_SEND;
     const sql = sqlOf(tx);
     const only = scope.scope === 'hook' ? scope.hookId : null;
-    const hooks = await findHooks(sql, event.repositoryId, only, Number(cursor ?? 0));
-    const gone = hooks.length > 0 && (await isCommentGone(tx, event));
-    const chosen = hooks.map((hook) => ({ hook, skip: skipHook(hook, event.type, gone) }));
+    const { hooks, chain } = await findHooks(sql, event, only, Number(cursor ?? 0));
+    const commentGone = hooks.length > 0 && (await isCommentGone(tx, event));
+    const chosen = hooks.map((hook) => ({
+      hook,
+      skip: skipHook(hook, event, { commentGone, chain }),
+    }));
     const targets = chosen.filter(({ skip }) => skip === null).map(({ hook }) => hook);
     const skips = chosen.flatMap(({ hook, skip }) =>
-      skip === null ? [] : [{ targetKind: 'hook' as const, targetId: hook.id, reason: skip }],
+      skip === null ? [] : [{ targetKind: 'hook' as const, targetId: hook.id, ...skip }],
     );
-    const jobs = targets.length === 0 ? [] : await this.makeJobs(sql, event, targets);
+    const jobs = targets.length === 0 ? [] : await this.makeJobs(sql, event, chain, targets);
     const last = hooks.at(-1);
     const next = last === undefined || hooks.length < PAGE_SIZE ? null : String(last.id);
     return { jobs, skips, cursor: next };
   }
 
-  private async makeJobs(sql: Sql, event: FanoutEvent, hooks: FoundHook[]): Promise<NewJob[]> {
+  private async makeJobs(
+    sql: Sql,
+    event: FanoutEvent,
+    chain: readonly number[],
+    hooks: FoundHook[],
+  ): Promise<NewJob[]> {
+    const now = new Date();
     const contentId = await this.queue.storeContent(sql, {
       kind: 'webhook',
       eventId: event.id,
@@ -61,28 +78,50 @@ export class WebhookFanoutService implements FanoutConsumer {
       hookId,
       ownerId,
       ...hostOf(url),
-      own: { event: event.type },
+      own: { event: event.type, ...this.chainTo(hookId, event, chain, now) },
     }));
   }
+
+  /** What the hook's endpoint sends along when it calls the API because of this. */
+  private chainTo(
+    hookId: number,
+    { repositoryId }: FanoutEvent,
+    chain: readonly number[],
+    now: Date,
+  ): { chain?: string } {
+    if (repositoryId === null) return {};
+    return { chain: this.chains.write({ repositoryId, hookIds: [...chain, hookId] }, now) };
+  }
+}
+
+interface FoundHooks {
+  hooks: FoundHook[];
+  /** The hooks that led to the event. */
+  chain: number[];
 }
 
 async function findHooks(
   sql: Sql,
-  repositoryId: number | null,
+  { id, repositoryId }: FanoutEvent,
   only: number | null,
   after: number,
-): Promise<FoundHook[]> {
+): Promise<FoundHooks> {
   const rows = await sql.query<HookRow>(
-    `SELECT h.id, h.active, h.events, h.url, r.owner_id FROM hook h JOIN repository r ON r.id = h.repository_id
+    `SELECT h.id, h.active, h.events, h.filters, h.url, r.owner_id,
+       (SELECT e.hook_chain FROM outbox_event e WHERE e.id = $5) AS chain
+     FROM hook h JOIN repository r ON r.id = h.repository_id
      WHERE h.repository_id = $1 AND h.id > $2 AND ($3::bigint IS NULL OR h.id = $3::bigint)
      ORDER BY h.id LIMIT $4`,
-    [repositoryId, after, only, PAGE_SIZE],
+    [repositoryId, after, only, PAGE_SIZE, id],
   );
-  return rows.map(({ owner_id: ownerId, ...row }) => ({
-    ...row,
-    id: Number(row.id),
-    ownerId: Number(ownerId),
-  }));
+  return {
+    hooks: rows.map(({ owner_id: ownerId, chain: _chain, ...row }) => ({
+      ...row,
+      id: Number(row.id),
+      ownerId: Number(ownerId),
+    })),
+    chain: (rows[0]?.chain ?? []).map(Number),
+  };
 }
 
 /** Many hooks of one host share what it is sent at once. */

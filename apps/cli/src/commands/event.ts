@@ -112,7 +112,10 @@ function describeSkips(event: ExplainedEvent): string {
   return formatTable(
     [
       { title: 'WHO', cell: (row) => row.target },
-      { title: 'WHY', cell: (row) => row.reason },
+      {
+        title: 'WHY',
+        cell: ({ reason, detail }) => (detail === null ? reason : `${reason} (${detail})`),
+      },
     ],
     event.skips,
   );

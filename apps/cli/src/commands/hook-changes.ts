@@ -1,4 +1,9 @@
-import { HOOK_EVENT_TYPES } from '@ghost/contract';
+import {
+  FILTER_FIELD_NAMES,
+  HOOK_EVENT_TYPES,
+  type HookFilter,
+  hookFilters,
+} from '@ghost/contract';
 import {
   changeHookAsOperator,
   DEFAULT_OVERLAP_HOURS,
@@ -26,6 +31,7 @@ const KNOWN: ReadonlySet<string> = new Set([ALL_EVENTS, ...HOOK_EVENT_TYPES]);
 interface EditOptions {
   url?: string;
   events?: string[];
+  filters?: HookFilter[];
   active?: boolean;
   insecureSsl?: boolean;
   githubSignature?: boolean;
@@ -54,6 +60,11 @@ function addEdit(hooks: Command, context: Context): void {
     .argument('<id>', 'as "hooks list" shows it', readId)
     .option('--url <url>', 'where it leads')
     .option('--events <list>', 'what it gets, parted by commas; "*": all', readEvents)
+    .option(
+      '--filters <json>',
+      'what must hold of an event besides, in place of what is set; [] for nothing',
+      readFilters,
+    )
     .option('--active <yes|no>', 'whether new events are sent to it', readYes)
     .option('--insecure-ssl <yes|no>', 'whether its certificate is left unverified', readYes)
     .option('--github-signature <yes|no>', 'whether x-hub-signature-256 is sent too', readYes)
@@ -67,7 +78,7 @@ function addEdit(hooks: Command, context: Context): void {
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
-      `\nExamples:\n  npx ghost hooks edit 12 --url https://ci.example/ghost\n  echo "authorization: Bearer $KEY" | npx ghost hooks edit 12 --headers-stdin\n  npx ghost hooks edit 12 --remove-header authorization`,
+      `\nExamples:\n  npx ghost hooks edit 12 --url https://ci.example/ghost\n  echo "authorization: Bearer $KEY" | npx ghost hooks edit 12 --headers-stdin\n  npx ghost hooks edit 12 --remove-header authorization\n  npx ghost hooks edit 12 --filters '[{"field":"sender.login","is_not":["robot"]}]'\n\nFields of filters: ${FILTER_FIELD_NAMES.join(', ')}.`,
     )
     .action((id: number, options: EditOptions) =>
       withPool(context, async (pool, settings) => {
@@ -79,6 +90,7 @@ function addEdit(hooks: Command, context: Context): void {
           url,
           headers,
           events: options.events,
+          filters: options.filters,
           active: options.active,
           insecureSsl: options.insecureSsl,
           githubSignature: options.githubSignature,
@@ -186,6 +198,25 @@ function readEvents(text: string): string[] {
   throw new InvalidArgumentError(
     `There is no event "${unknown}". Known are: ${[...KNOWN].join(', ')}.`,
   );
+}
+
+/** In the form of the API, with the same bounds. */
+function readFilters(text: string): HookFilter[] {
+  const read = hookFilters.safeParse(parseJson(text));
+  if (read.success) return read.data;
+  throw new InvalidArgumentError(
+    read.error.issues
+      .map(({ path, message }) => `${path.length === 0 ? '' : `${path.join('.')}: `}${message}`)
+      .join(' '),
+  );
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new InvalidArgumentError('It must be JSON: [{"field":"sender.login","is":["ada"]}].');
+  }
 }
 
 function readYes(text: string): boolean {

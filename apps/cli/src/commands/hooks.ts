@@ -1,3 +1,4 @@
+import { conditionOf, type HookFilter } from '@ghost/contract';
 import {
   type HoldChange,
   type HookListing,
@@ -87,6 +88,7 @@ function describe(hook: HookListing): string {
     ['to', `${hook.origin}${hook.insecureSsl ? ' (its certificate is not verified)' : ''}`],
     ['active', hook.active ? 'yes' : 'no: nothing new is sent to it'],
     ['events', hook.events.join(' ')],
+    ['filters', hook.filters.map(describeFilter).join('; ') || 'none'],
     ['rate', hook.rateLimit === null ? 'no limit' : `at most ${hook.rateLimit} a minute`],
     ['headers', hook.headerNames.join(' ') || 'none of its own'],
     ['signs', `Standard Webhooks, Stripe's${hook.githubSignature ? " and GitHub's" : ''}`],
@@ -97,6 +99,13 @@ function describe(hook: HookListing): string {
   ];
   if (hook.oldSecretHint !== null) return `${table(lines)}\n\n${hook.oldSecretHint}`;
   return table(lines);
+}
+
+function describeFilter(filter: HookFilter): string {
+  const condition = conditionOf(filter);
+  if (condition === null) return `${filter.field}: unknown to this version`;
+  const operator = condition.operator.replace('_', ' ');
+  return `${filter.field} ${operator} ${condition.values.map((value) => JSON.stringify(value)).join(' or ')}`;
 }
 
 function describeSecret({ secretChangedAt, oldSecretUntil }: HookListing): string {

@@ -45,6 +45,18 @@ describe('what is sent', () => {
     );
   });
 
+  test('passes the chain on as it was made, and history does not show it', async () => {
+    const target = await receiver();
+    const { send } = webhookSender();
+    const job = { version: 1, kind: 'webhook', hookId: 7, event: 'ping', body: BODY } as const;
+    const { outcome } = await send(target.url, { job: { ...job, chain: 'k7a1rQYJKig9pTLV' } });
+    await send(target.url, { job });
+    const [first, second] = target.requests();
+    expect(first?.headers['x-ghost-chain']).toBe('k7a1rQYJKig9pTLV');
+    expect(second?.headers).not.toHaveProperty('x-ghost-chain');
+    expect(factsOf(outcome).requestHead).toMatchObject({ 'x-ghost-chain': '[redacted]' });
+  });
+
   test('has each header once: an owner’s `Accept` for ours, and never one beside ours, in any case', async () => {
     const heads: string[] = [];
     const target = await rawServer((socket) =>

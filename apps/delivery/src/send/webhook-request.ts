@@ -16,7 +16,8 @@ export interface WebhookDelivery {
   job: WebhookJob;
 }
 
-const SIGNATURES = [HEADER.signature, HEADER.webhookSignature, HEADER.githubSignature];
+/** What history does not show: each is good for something to whoever copies it. */
+const SIGNED = [HEADER.signature, HEADER.webhookSignature, HEADER.githubSignature, HEADER.chain];
 
 /**
  * The head of one attempt (DESIGN §4). Signatures and their timestamp are made anew each time: a
@@ -43,6 +44,7 @@ export function webhookHeaders(
     [HEADER.traceparent]: traceparent(delivery),
   };
   if (delivery.redelivery) headers[HEADER.redelivery] = 'true';
+  if (delivery.job.chain !== undefined) headers[HEADER.chain] = delivery.job.chain;
   const timestamp = Math.floor(nowMs / 1000);
   const { secrets, githubSignature: github } = hook;
   Object.assign(headers, signWebhook({ id: delivery.id, timestamp, body, secrets, github }));
@@ -72,7 +74,7 @@ export function storedRequestHead(
 ): Record<string, string> {
   const stored = Object.assign({}, headers);
   for (const [name] of own) stored[name] = REDACTED;
-  for (const name of SIGNATURES) if (name in stored) stored[name] = REDACTED;
+  for (const name of SIGNED) if (name in stored) stored[name] = REDACTED;
   return stored;
 }
 

@@ -79,8 +79,8 @@ const EVENT: ExplainedEvent = {
   counts: { pending: 0, delivered: 2, dead: 0, cancelled: 0 },
   deliveries: [WEBHOOK, MAIL],
   skips: [
-    { target: 'ada', targetKind: 'account', targetId: 1, reason: 'actor' },
-    { target: 'hook 8', targetKind: 'hook', targetId: 8, reason: 'not_subscribed' },
+    { target: 'ada', targetKind: 'account', targetId: 1, reason: 'actor', detail: null },
+    { target: 'hook 8', targetKind: 'hook', targetId: 8, reason: 'not_subscribed', detail: null },
   ],
 };
 const CONTENTS = new Map<string, StoredContent>([
@@ -147,6 +147,7 @@ const skipOf = (login: string, reason: string) => ({
   targetKind: 'account' as const,
   targetId: 2,
   reason,
+  detail: null,
 });
 /** What the database says after Brian used the link of a mail. */
 const BRIAN_LEFT_OUT = {

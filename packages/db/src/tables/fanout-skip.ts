@@ -12,6 +12,8 @@ export const fanoutSkip = pgTable(
     targetKind: text('target_kind', { enum: ['hook', 'account'] }).notNull(),
     targetId: bigint('target_id', { mode: 'number' }).notNull(),
     reason: text('reason').notNull(),
+    /** Which of the reason's cases it was: the field of a filter, for example. */
+    detail: text('detail'),
     createdAt: timestamp('created_at', { withTimezone: true }).notNull().defaultNow(),
   },
   (table) => [

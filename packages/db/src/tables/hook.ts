@@ -1,3 +1,4 @@
+import type { HookFilter } from '@ghost/contract';
 import { sql } from 'drizzle-orm';
 import {
   bigint,
@@ -5,6 +6,7 @@ import {
   check,
   index,
   integer,
+  jsonb,
   pgTable,
   text,
   timestamp,
@@ -22,6 +24,8 @@ export const hook = pgTable(
       .references(() => repository.id, { onDelete: 'cascade' }),
     url: text('url').notNull(),
     events: text('events').array().notNull(),
+    /** What must hold of an event's payload besides; judged by `hookFilters` of `@ghost/contract`. */
+    filters: jsonb('filters').$type<HookFilter[]>().notNull().default([]),
     active: boolean('active').notNull().default(true),
     /** Also send GitHub's `x-hub-signature-256`. */
     githubSignature: boolean('github_signature').notNull().default(false),
@@ -44,6 +48,10 @@ export const hook = pgTable(
     index('hook_repository').on(table.repositoryId, table.id),
     check('hook_rate_limit_positive', sql`${table.rateLimit} is null or ${table.rateLimit} > 0`),
     check('hook_events_some', sql`cardinality(${table.events}) > 0`),
+    check(
+      'hook_filters_bounded',
+      sql`case when jsonb_typeof(${table.filters}) = 'array' then jsonb_array_length(${table.filters}) <= 10 else false end`,
+    ),
     check(
       'hook_headers_sealed',
       sql`(${table.headersCiphertext} is null) = (cardinality(${table.headerNames}) = 0)`,

@@ -1,8 +1,10 @@
+import { canonicalFilters, type HookFilter } from '@ghost/contract';
 import type { Transaction } from '@ghost/db';
 import { hookLane, type Queue, type Sql, sqlOf } from '@ghost/queue';
 import type { KeyRing } from '@ghost/vault';
 
 import { type AccessChange, recordAccessChange } from '../audit.js';
+import { refuseFutileFilters } from './futile-filters.js';
 import { changedHeaders, type StoredHeaders } from './hook-headers.js';
 import {
   noteSecretChange,
@@ -19,6 +21,7 @@ import { wakeReplays } from './replay/wake-replays.js';
 export const HOOK_FIELDS = [
   'url',
   'events',
+  'filters',
   'active',
   'github_signature',
   'insecure_ssl',
@@ -32,6 +35,7 @@ export type HookField = (typeof HOOK_FIELDS)[number];
 export interface HookSettings extends StoredHeaders {
   url: string;
   events: string[];
+  filters: readonly HookFilter[];
   active: boolean;
   githubSignature: boolean;
   insecureSsl: boolean;
@@ -43,6 +47,8 @@ export interface HookSettings extends StoredHeaders {
 export interface HookChange {
   url?: string | undefined;
   events?: string[] | undefined;
+  /** All of them, in place of those before. */
+  filters?: readonly HookFilter[] | undefined;
   active?: boolean | undefined;
   githubSignature?: boolean | undefined;
   insecureSsl?: boolean | undefined;
@@ -70,7 +76,7 @@ export interface ChangedHook {
 /**
  * Changes what differs of a locked hook, with the audit's line, and nothing when nothing does. A secret
  * that is given is a change even when it is the same: nobody can tell that it is.
- * @throws HookError `headers_unreadable`, `bad_hook` (headers too long in all)
+ * @throws HookError `headers_unreadable`, `bad_hook` (headers too long in all), `futile_filters`
  */
 export async function changeHook(
   tx: Transaction,
@@ -83,6 +89,7 @@ export async function changeHook(
   const after = settingsAfter(hook, change, headers);
   const changed = fieldsChanged(hook, after, headers !== null, change.secret !== undefined);
   if (changed.length === 0) return { changed, secret: null };
+  if (changed.includes('events') || changed.includes('filters')) refuseFutileFilters(after);
   const sql = sqlOf(tx);
   await updateHook(sql, hook.id, after);
   if (after.active && !hook.active) await wakeReplays(sql);
@@ -125,8 +132,19 @@ export async function auditHook(
 }
 
 /** What the audit shows of a hook. Of the URL only where it leads: paths and queries often hold a secret. */
-export function shownOf({ events, active, url }: Pick<HookSettings, 'events' | 'active' | 'url'>) {
-  return { events, active, origin: new URL(url).origin };
+export function shownOf({
+  events,
+  filters,
+  active,
+  url,
+}: Pick<HookSettings, 'events' | 'filters' | 'active' | 'url'>) {
+  return {
+    events,
+    // Their values may be thousands of characters.
+    ...(filters.length === 0 ? {} : { filters: filters.map(({ field }) => field) }),
+    active,
+    origin: new URL(url).origin,
+  };
 }
 
 function settingsAfter(
@@ -138,6 +156,7 @@ function settingsAfter(
   return {
     url: change.url ?? before.url,
     events: change.events ?? before.events,
+    filters: change.filters ?? before.filters,
     active: change.active ?? before.active,
     githubSignature: change.githubSignature ?? before.githubSignature,
     insecureSsl: change.insecureSsl ?? before.insecureSsl,
@@ -156,6 +175,7 @@ function fieldsChanged(
   const differs: Record<HookField, boolean> = {
     url: before.url !== after.url,
     events: before.events.join() !== after.events.join(),
+    filters: textOf(before.filters) !== textOf(after.filters),
     active: before.active !== after.active,
     github_signature: before.githubSignature !== after.githubSignature,
     insecure_ssl: before.insecureSsl !== after.insecureSsl,
@@ -166,10 +186,15 @@ function fieldsChanged(
   return HOOK_FIELDS.filter((field) => differs[field]);
 }
 
+/** The database keeps the fields of an object in an order of its own. */
+function textOf(filters: readonly HookFilter[]): string {
+  return JSON.stringify(canonicalFilters(filters));
+}
+
 async function updateHook(sql: Sql, id: number, after: HookSettings): Promise<void> {
   await sql.query(
     `UPDATE hook SET url = $2, events = $3, active = $4, github_signature = $5, insecure_ssl = $6,
-       header_names = $7, headers_ciphertext = $8, rate_limit = $9, updated_at = now()
+       header_names = $7, headers_ciphertext = $8, rate_limit = $9, filters = $10, updated_at = now()
      WHERE id = $1`,
     [
       id,
@@ -181,6 +206,7 @@ async function updateHook(sql: Sql, id: number, after: HookSettings): Promise<vo
       after.headerNames,
       after.headersCiphertext,
       after.rateLimit,
+      JSON.stringify(after.filters),
     ],
   );
 }

@@ -2,13 +2,14 @@
 export type HookProblem =
   | 'unknown_hook'
   | 'bad_hook'
+  | 'futile_filters'
   | 'headers_unreadable'
   | 'too_many_secrets'
   | 'held_by_operator';
 
 /** One fault of what was given; `message` never holds a secret or the value of a header. */
 export interface HookFault {
-  /** `url`, `secret`, `headers` or `headers.<name>`. */
+  /** `url`, `secret`, `headers`, `headers.<name>`, `filters` or `filters.<index>.field`. */
   field: string;
   code: string;
   message: string;

@@ -1,3 +1,4 @@
+import { canonicalFilters, type HookFilter } from '@ghost/contract';
 import type { Pool } from '@ghost/db';
 import type { Sql } from '@ghost/queue';
 
@@ -16,6 +17,7 @@ export interface HookListing {
   /** Scheme, host and port: the rest of a URL may be secret. */
   origin: string;
   events: string[];
+  filters: readonly HookFilter[];
   active: boolean;
   githubSignature: boolean;
   insecureSsl: boolean;
@@ -61,7 +63,7 @@ interface HookRecord
 /** The hooks, the oldest first. What waits is counted for the listed ones alone. */
 export async function listHooks(pool: Pool, list: HookList = {}): Promise<HookListing[]> {
   const { rows } = await pool.query<HookRecord>(
-    `SELECT h.id, a.login || '/' || r.name AS repository, h.url, h.events, h.active,
+    `SELECT h.id, a.login || '/' || r.name AS repository, h.url, h.events, h.filters, h.active,
        h.github_signature AS "githubSignature", h.insecure_ssl AS "insecureSsl", h.rate_limit AS "rateLimit", h.header_names AS "headerNames",
        h.secret_changed_at AS "secretChangedAt", h.old_secret_until AS "oldSecretUntil", h.created_at AS "createdAt",
        l.held_reason AS "heldReason", l.held_since AS "heldSince", l.last_success_at AS "lastSuccessAt",
@@ -111,7 +113,7 @@ export async function lockHookById(sql: Sql, id: number): Promise<LockedHook> {
   await sql.query('SELECT FROM hook WHERE id = $1 FOR NO KEY UPDATE', [id]);
   // Read after the lock: what the statement that waited for it saw may be older.
   const [row] = await sql.query<HookSettings & { repositoryId: string; fullName: string }>(
-    `SELECT r.id AS "repositoryId", a.login || '/' || r.name AS "fullName", h.url, h.events, h.active,
+    `SELECT r.id AS "repositoryId", a.login || '/' || r.name AS "fullName", h.url, h.events, h.filters, h.active,
        h.github_signature AS "githubSignature", h.insecure_ssl AS "insecureSsl", h.rate_limit AS "rateLimit",
        h.header_names AS "headerNames", h.headers_ciphertext AS "headersCiphertext"
      FROM hook h JOIN repository r ON r.id = h.repository_id JOIN account a ON a.id = r.owner_id
@@ -140,6 +142,7 @@ function toListing({
   return {
     ...row,
     id: Number(row.id),
+    filters: canonicalFilters(row.filters),
     pending: Number(row.pending),
     origin: new URL(url).origin,
     held: holdOf(heldReason, heldSince),

@@ -34,6 +34,7 @@ export interface SkippedRow {
   eventId: string;
   event: string;
   reason: string;
+  detail: string | null;
   createdAt: Date;
   place: PlaceInTime;
 }
@@ -93,6 +94,7 @@ export async function listSkipped(
     .select({
       eventId: skip.eventId,
       reason: skip.reason,
+      detail: skip.detail,
       createdAt: skip.createdAt,
       micros: sql<string>`(extract(epoch from ${skip.createdAt}) * 1000000)::bigint::text`.as(
         'micros',

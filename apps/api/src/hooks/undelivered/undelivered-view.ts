@@ -29,7 +29,7 @@ export const skippedAnswer = z
     event_id: z.string(),
     event: z.string(),
     skipped_at: time,
-    /** `inactive`, `not_subscribed` or `comment_deleted`. */
+    /** `inactive`, `not_subscribed`, `filtered`, `recursion` or `comment_deleted`. */
     reason: z.string(),
     message: z.string(),
   })
@@ -37,6 +37,10 @@ export const skippedAnswer = z
 export type SkippedAnswer = z.infer<typeof skippedAnswer>;
 
 const WHY_SKIPPED: Readonly<Record<string, string | undefined>> = {
+  filtered: 'It does not pass the filters of the hook.',
+  recursion: 'What the hook was sent before led to it, so that sending it might never end.',
+  'recursion/too_long':
+    'What hooks were sent led to it, over more hooks in a row than are allowed.',
   inactive: 'The hook was not active.',
   not_subscribed: 'The hook does not ask for this event.',
   comment_deleted: 'The comment was deleted before it could be sent.',
@@ -55,12 +59,20 @@ export function waitingView(row: WaitingRow, next: NextStep): WaitingAnswer {
   };
 }
 
-export function skippedView({ eventId, event, createdAt, reason }: SkippedRow): SkippedAnswer {
+export function skippedView({ eventId, event, createdAt, ...why }: SkippedRow): SkippedAnswer {
   return {
     event_id: eventId,
     event,
     skipped_at: createdAt.toISOString(),
-    reason,
-    message: WHY_SKIPPED[reason] ?? `It was left out: ${reason}.`,
+    reason: why.reason,
+    message: whySkipped(why),
   };
+}
+
+/** One sentence. */
+function whySkipped({ reason, detail }: Pick<SkippedRow, 'reason' | 'detail'>): string {
+  if (reason === 'filtered' && detail !== null) {
+    return `It does not pass the filter of the hook on "${detail}".`;
+  }
+  return WHY_SKIPPED[`${reason}/${detail}`] ?? WHY_SKIPPED[reason] ?? `It was left out: ${reason}.`;
 }

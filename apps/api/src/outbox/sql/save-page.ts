@@ -23,14 +23,15 @@ export async function savePage(
     page.skips.map((skip) => skip.targetKind),
     page.skips.map((skip) => skip.targetId),
     page.skips.map((skip) => skip.reason),
+    page.skips.map((skip) => skip.detail ?? null),
   ]);
 }
 
 const SAVE = `
   WITH skipped AS (
-    INSERT INTO fanout_skip (event_id, target_kind, target_id, reason)
-    SELECT $1::uuid, s.kind, s.id, s.reason
-    FROM unnest($6::text[], $7::bigint[], $8::text[]) AS s(kind, id, reason)
+    INSERT INTO fanout_skip (event_id, target_kind, target_id, reason, detail)
+    SELECT $1::uuid, s.kind, s.id, s.reason, s.detail
+    FROM unnest($6::text[], $7::bigint[], $8::text[], $9::text[]) AS s(kind, id, reason, detail)
     ON CONFLICT DO NOTHING
   )
   UPDATE outbox_progress
