@@ -20,6 +20,8 @@ const DAYS = 30;
 const OTHER_HOOKS = 20;
 /** One in so many of the attempts failed. */
 const FAILED_ONE_IN = 1000;
+/** Attempts of one delivery. */
+const A_JOB = 10;
 const TRIES = 31;
 const WARM_UP_TRIES = 5;
 const BOUND_MS = 50;
@@ -57,7 +59,20 @@ export function run(): AsyncGenerator<ProofRow> {
       }
     }
     yield await measure(world, 'one attempt, in the middle', `/${ATTEMPTS / 2}`);
+    for (const [by, value] of Object.entries(await middleDelivery(world))) {
+      yield await measure(world, `the attempts of one delivery, by ${by}`, `?${by}=${value}`);
+    }
   });
+}
+
+/** A delivery, and its event, whose attempts are amidst the others. */
+async function middleDelivery({ pool }: World): Promise<Record<'guid' | 'event_id', string>> {
+  const { rows } = await pool.query<{ guid: string; event_id: string }>(
+    `SELECT md5(n::text)::uuid AS guid, md5('event ' || n)::uuid AS event_id FROM (SELECT $1::int AS n) one`,
+    [ATTEMPTS / 2 / A_JOB],
+  );
+  if (rows[0] === undefined) throw new Error('A statement without a table returned no row');
+  return rows[0];
 }
 
 /** As `Link` has it, for places that no page leads to soon. */
@@ -140,7 +155,7 @@ async function fill(pool: Pool, hookId: number): Promise<void> {
 
 const INSERT_JOBS = `
   INSERT INTO delivery_job (id, idempotency_key, content_id, kind, version, lane, hook_id, own, expires_at, status, finished_at)
-  SELECT md5((n / 10)::text)::uuid, 'history:' || n / 10, $1, 'webhook', 1, 'hook:' || $2::bigint, $2, '{"event":"thread.opened"}',
+  SELECT md5((n / 10)::text)::uuid, 'webhook:' || md5('event ' || n / 10)::uuid || ':' || $2::bigint, $1, 'webhook', 1, 'hook:' || $2::bigint, $2, '{"event":"thread.opened"}',
     now() + interval '7 days', 'delivered', now()
   FROM generate_series($3::int, $4::int) n WHERE n % 10 = 0`;
 

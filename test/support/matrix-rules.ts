@@ -146,6 +146,7 @@ export const RULES: Readonly<Record<string, readonly Rule[]>> = {
   'list-hook-deliveries': [within(['hooks', 'admin', 200])],
   'get-hook-delivery': [within(['hooks', 'admin', 200])],
   'list-hook-waiting': [within(['hooks', 'admin', 200])],
+  'get-hook-event': [within(['hooks', 'admin', 200])],
   'list-hook-skipped': [within(['hooks', 'admin', 200])],
   'redeliver-hook-delivery': [within(['hooks', 'admin', 202])],
   'preview-hook-replay': [within(['hooks', 'admin', 200], () => ({ query: { since: lately() } }))],

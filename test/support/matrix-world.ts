@@ -39,6 +39,8 @@ export interface Place {
   readonly hookId: number;
   /** An attempt of the hook, whose delivery ended. */
   readonly deliveryId: number;
+  /** That this delivery is of. */
+  readonly eventId: string;
 }
 
 /** The API with people of each role, and places that they are nothing or something in. */
@@ -136,7 +138,8 @@ export class MatrixWorld {
     });
     const hookId: number = hook.body.id;
     const delivery = await addDelivery(this.api.pool, { id: hookId, repositoryId: id });
-    return { id, name, threadId, commentId, hookId, deliveryId: delivery.attemptId };
+    const { attemptId: deliveryId, eventId } = delivery;
+    return { id, name, threadId, commentId, hookId, deliveryId, eventId };
   }
 
   /** The next thread of a repository. */

@@ -101,6 +101,8 @@ test('what belongs to another repository is not found in this one', async () => 
     [admin, 'GET', `/hooks/${there.hookId}/deliveries`, undefined],
     [admin, 'GET', `/hooks/${there.hookId}/waiting`, undefined],
     [admin, 'GET', `/hooks/${there.hookId}/skipped`, undefined],
+    [admin, 'GET', `/hooks/${there.hookId}/events/${there.eventId}`, undefined],
+    [admin, 'GET', `/hooks/${here.hookId}/events/${there.eventId}`, undefined],
     [admin, 'GET', `/hooks/${there.hookId}/deliveries/${there.deliveryId}`, undefined],
     [admin, 'POST', `/hooks/${there.hookId}/deliveries/${there.deliveryId}/attempts`, undefined],
     [admin, 'GET', `/hooks/${here.hookId}/deliveries/${there.deliveryId}`, undefined],
@@ -203,6 +205,7 @@ function pathOf(
     number: 1,
     id: place.hookId,
     delivery_id: place.deliveryId,
+    event_id: place.eventId,
     username: 'victim',
   };
   const path = template.replace(/\{(\w+)\}/gu, (_text, name: string) => {

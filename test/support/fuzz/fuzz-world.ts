@@ -51,7 +51,7 @@ export class FuzzWorld {
   private readonly token: string;
   private readonly agent = new Agent({ keepAlive: true, maxSockets: 8 });
   private readonly check: AnswerCheck;
-  private ids = { hook: 0, delivery: 0, comment: 0, token: 0 };
+  private ids = { hook: 0, delivery: 0, event: '', comment: 0, token: 0 };
 
   private constructor(
     { url, pool }: Pick<FuzzTarget, 'url' | 'pool'>,
@@ -106,6 +106,11 @@ export class FuzzWorld {
         })
       ).body;
     const delivery = await this.deliveryOf(hook.id);
+    const attempt = await this.ask(
+      'GET',
+      `/repos/ada/engine/hooks/${hook.id}/deliveries/${delivery}`,
+    );
+    const event = attempt.body.explanation.event_id;
     const thread = '/repos/ada/engine/threads/1/comments';
     const comments = await this.ask('GET', thread);
     const comment =
@@ -114,7 +119,7 @@ export class FuzzWorld {
     const spare = tokens.body.find((token: Json) => token.label === 'spare');
     const token =
       spare ?? (await this.ask('POST', '/user/tokens', { label: 'spare', scopes: ['repo'] })).body;
-    this.ids = { hook: hook.id, delivery, comment: comment.id, token: token.id };
+    this.ids = { hook: hook.id, delivery, event, comment: comment.id, token: token.id };
   }
 
   /** An attempt of a hook: no worker runs that would make one. */
@@ -141,6 +146,8 @@ export class FuzzWorld {
         return 'no-such-link';
       case 'delivery_id':
         return String(this.ids.delivery);
+      case 'event_id':
+        return this.ids.event;
       case 'id':
         if (template.includes('/hooks/')) return String(this.ids.hook);
         return String(template.includes('/comments/') ? this.ids.comment : this.ids.token);

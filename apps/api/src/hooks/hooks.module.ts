@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 
 import { DeliveriesController } from './deliveries/deliveries.controller.js';
 import { DeliveriesService } from './deliveries/deliveries.service.js';
+import { HookEventsController } from './events/hook-events.controller.js';
 import { HooksController } from './hooks.controller.js';
 import { HooksService } from './hooks.service.js';
 import { ReplayModule } from './replays/replay.module.js';
@@ -9,7 +10,7 @@ import { UndeliveredController } from './undelivered/undelivered.controller.js';
 
 @Module({
   imports: [ReplayModule],
-  controllers: [HooksController, DeliveriesController, UndeliveredController],
+  controllers: [HooksController, DeliveriesController, HookEventsController, UndeliveredController],
   providers: [HooksService, DeliveriesService],
 })
 export class HooksModule {}

@@ -24,6 +24,7 @@ const TAG_OF_CONTROLLER: Readonly<Record<string, string>> = {
   Replays: 'Hooks',
   RepositoryLists: 'Repositories',
   ThreadSubscriptions: 'Subscriptions',
+  HookEvents: 'Hooks',
   Undelivered: 'Hooks',
   User: 'Users',
   VerifyAddress: 'Emails',

@@ -6,6 +6,7 @@ const MAX_PER_PAGE = 100;
 const PER_PAGE = /^(?:[1-9]\d?|100)$/u;
 const PER_PAGE_SCHEMA = { type: 'integer', minimum: 1, maximum: MAX_PER_PAGE } as const;
 const CURSOR = /^([a-z]+):(.+)$/u;
+const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/iu;
 const NUMBER = /^[1-9]\d{0,15}$/u;
 
 /** What a cursor walks through; one of another list is refused, not misread. */
@@ -46,6 +47,15 @@ export const perPage = z
   .transform(Number)
   .default(DEFAULT_PER_PAGE)
   .meta({ ...PER_PAGE_SCHEMA, description: 'How many, 1 to 100' });
+
+/** An id of events and deliveries: a list is narrowed to it. */
+export function uuidOf(description: string) {
+  return z
+    .string()
+    .regex(UUID, 'This is no id: 32 hexadecimal digits, parted by hyphens into 8-4-4-4-12.')
+    .toLowerCase()
+    .describe(description);
+}
 
 /** Where a page of a list starts that is ordered by a number. */
 export function cursorOf(kind: ListKind) {

@@ -34,6 +34,11 @@ beforeEach(async () => {
   hookId = (await ada.ask('POST', `${ENGINE}/hooks`, { config })).body.id;
   path = `${ENGINE}/hooks/${hookId}/deliveries`;
   await untilFannedOut(api.pool);
+  // A repository has 20 at most.
+  const made = `${ENGINE}/hooks/${hookId}`;
+  return async () => {
+    await ada.ask('DELETE', made);
+  };
 });
 
 const queue = () => createPostgresQueue({ pool: api.pool });
@@ -136,6 +141,49 @@ describe('the attempts of a hook', () => {
       if (at !== undefined) expect(at).toMatch(/[?&]cursor=/u);
     }
     expect(seen).toEqual(ids);
+  });
+
+  test('are found by their event, or by their delivery, and by no other hook’s', async () => {
+    const hook = { id: hookId, repositoryId };
+    const [a, b] = [await addDelivery(api.pool, hook), await addDelivery(api.pool, hook)];
+    const ids = async (query: string) => (await list(query)).map(({ id }) => id);
+    expect(await ids(`?event_id=${a.eventId}`)).toEqual([a.attemptId]);
+    expect(await ids(`?event_id=${a.eventId.toUpperCase()}&status=success`)).toEqual([a.attemptId]);
+    expect(await ids(`?guid=${b.jobId}`)).toEqual([b.attemptId]);
+    expect(await ids(`?event_id=${a.eventId}&guid=${b.jobId}`)).toEqual([]);
+    expect(await ids(`?event_id=${a.eventId}&status=failure`)).toEqual([]);
+    expect(await ids(`?event_id=${a.jobId}`)).toEqual([]);
+    const other = (await ada.ask('POST', `${ENGINE}/hooks`, { config })).body.id;
+    for (const query of [`event_id=${a.eventId}`, `guid=${a.jobId}`]) {
+      const theirs = await ada.ask('GET', `${ENGINE}/hooks/${other}/deliveries?${query}`);
+      expect(theirs).toMatchObject({ status: 200, body: [] });
+    }
+  });
+
+  test('of one delivery are walked by cursors, however many it had', async () => {
+    await attempt({ ...FAILED, delayMs: 0 });
+    await attempt({ ...FAILED, delayMs: 0 });
+    const [job] = await attempt(DONE);
+    await addDelivery(api.pool, { id: hookId, repositoryId });
+    const seen: number[] = [];
+    let at: string | undefined = `${path}?per_page=2&guid=${job?.id}`;
+    while (at !== undefined) {
+      const page = await ada.ask('GET', at);
+      seen.push(...page.body.map(({ id }: Json) => id));
+      at = nextPage(page);
+      if (at !== undefined) expect(at).toContain(`guid=${job?.id}`);
+    }
+    expect(seen).toEqual((await list()).slice(1).map(({ id }) => id));
+    expect(seen).toHaveLength(3);
+  });
+
+  test.each(['event_id', 'guid'])('are not looked for by what is no %s', async (name) => {
+    for (const wrong of ['', '7', 'x', `${crypto.randomUUID()}0`, `${crypto.randomUUID()}%0A`]) {
+      const answer = await ada.ask('GET', `${path}?${name}=${wrong}`);
+      expect(answer).toMatchObject({ status: 422, body: { errors: [{ field: name }] } });
+    }
+    const twice = `${name}=${crypto.randomUUID()}&${name}=${crypto.randomUUID()}`;
+    expect((await ada.ask('GET', `${path}?${twice}`)).status).toBe(422);
   });
 
   test('are filtered by whether they were delivered', async () => {

@@ -54,13 +54,14 @@ export async function listAttempts(
   db: Database,
   account: Account,
   path: HookPath,
-  { cursor, status, per_page: perPage }: DeliveryPage,
+  { cursor, status, event_id: eventId, guid, per_page: perPage }: DeliveryPage,
 ): Promise<ListedAttempt[]> {
   const { repository, hook, deliveryAttempt: attempt, deliveryJob: job } = schema;
   const page = attemptsOfHook(
     db,
     [cursor === undefined ? undefined : lt(attempt.id, cursor), cameTo(status)],
     perPage + 1,
+    { eventId, guid },
   );
   const { id, jobId, finishedAt, outcome, reason, status: code, totalMs } = page;
   const rows = await db
@@ -160,34 +161,64 @@ export async function jobOfAttempt(tx: Transaction, path: DeliveryPath): Promise
   return found.jobId;
 }
 
+interface SearchedDelivery {
+  eventId?: string | undefined;
+  guid?: string | undefined;
+}
+
 /** Attempts of `schema.hook`, the newest first, to be joined laterally. */
-function attemptsOfHook(db: Database, which: readonly (SQL | undefined)[], limit: number) {
+function attemptsOfHook(
+  db: Database,
+  which: readonly (SQL | undefined)[],
+  limit: number,
+  searched: SearchedDelivery = {},
+) {
   const { deliveryAttempt: attempt, hook } = schema;
-  return db
-    .select({
-      id: attempt.id,
-      jobId: attempt.jobId,
-      number: attempt.number,
-      finishedAt: attempt.finishedAt,
-      outcome: attempt.outcome,
-      reason: attempt.reason,
-      message: attempt.message,
-      status: attempt.status,
-      timings: attempt.timings,
-      requestHead: attempt.requestHead,
-      responseHead: attempt.responseHead,
-      responseBody: attempt.bodyExcerpt,
-      totalMs: sql<number | null>`(${attempt.timings} ->> 'total')::float8`.as('total_ms'),
-      headEvent: sql<string | null>`${attempt.requestHead} ->> ${HEADER.event}`.as('head_event'),
-      headRedelivery: sql<
-        boolean | null
-      >`jsonb_exists(${attempt.requestHead}, ${HEADER.redelivery})`.as('head_redelivery'),
-    })
-    .from(attempt)
-    .where(and(eq(attempt.hookId, sql`${hook.id}`), ...which))
-    .orderBy(desc(attempt.id))
-    .limit(limit)
-    .as('attempt_of_hook');
+  const isSearch = searched.eventId !== undefined || searched.guid !== undefined;
+  return (
+    db
+      .select({
+        id: attempt.id,
+        jobId: attempt.jobId,
+        number: attempt.number,
+        finishedAt: attempt.finishedAt,
+        outcome: attempt.outcome,
+        reason: attempt.reason,
+        message: attempt.message,
+        status: attempt.status,
+        timings: attempt.timings,
+        requestHead: attempt.requestHead,
+        responseHead: attempt.responseHead,
+        responseBody: attempt.bodyExcerpt,
+        totalMs: sql<number | null>`(${attempt.timings} ->> 'total')::float8`.as('total_ms'),
+        headEvent: sql<string | null>`${attempt.requestHead} ->> ${HEADER.event}`.as('head_event'),
+        headRedelivery: sql<
+          boolean | null
+        >`jsonb_exists(${attempt.requestHead}, ${HEADER.redelivery})`.as('head_redelivery'),
+      })
+      .from(attempt)
+      .where(and(eq(attempt.hookId, sql`${hook.id}`), ...which, isOfDelivery(searched)))
+      // What was searched for is a few rows. As a sum, the order is of no index: the planner walked the
+      // history of the hook by it, in which they may be anywhere.
+      .orderBy(isSearch ? desc(sql`${attempt.id} + 0`) : desc(attempt.id))
+      .limit(limit)
+      .as('attempt_of_hook')
+  );
+}
+
+function isOfDelivery({ eventId, guid }: SearchedDelivery): SQL | undefined {
+  const { deliveryAttempt: attempt, deliveryJob: job } = schema;
+  return and(
+    guid === undefined ? undefined : eq(attempt.jobId, guid),
+    eventId === undefined
+      ? undefined
+      : sql`${attempt.jobId} = (select j.id from ${job} j where j.idempotency_key = ${keyOfEvent(eventId)})`,
+  );
+}
+
+/** Of the one delivery of an event to `schema.hook`: an event may have 100,000 jobs beside it. */
+export function keyOfEvent(eventId: string): SQL {
+  return sql`'webhook:' || ${eventId}::text || ':' || ${schema.hook.id}`;
 }
 
 function cameTo(status: DeliveryPage['status']): SQL | undefined {

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 
-import { cursorOf, perPage } from '../../http/page.js';
+import { cursorOf, perPage, uuidOf } from '../../http/page.js';
 import { pathNumber } from '../../repositories/repository-path.js';
 import { hookPath } from '../hook-schemas.js';
 
@@ -16,5 +16,7 @@ export const deliveryPage = z.strictObject({
   per_page: perPage,
   cursor: cursorOf('deliveries'),
   status: delivered.optional().describe('Only attempts that were delivered, or only the others'),
+  event_id: uuidOf('Only attempts to send this event').optional(),
+  guid: uuidOf('Only attempts of this delivery').optional(),
 });
 export type DeliveryPage = z.infer<typeof deliveryPage>;

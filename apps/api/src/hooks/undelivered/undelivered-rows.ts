@@ -13,6 +13,7 @@ import {
 } from '../../repositories/repository-access.js';
 import { LANE_COLUMNS } from '../deliveries/lane-columns.js';
 import type { JobNow, LaneNow } from '../deliveries/next-step.js';
+import { keyOfEvent } from '../deliveries/delivery-rows.js';
 import { isHookFor, requireHook } from '../hook-rows.js';
 import type { HookPath } from '../hook-schemas.js';
 import type { PlaceInTime, PlaceOfJob, SkippedPage, WaitingPage } from './undelivered-schemas.js';
@@ -48,10 +49,10 @@ export async function listWaiting(
   db: Database,
   account: Account,
   path: HookPath,
-  { after, per_page: perPage }: WaitingPage,
+  wanted: WaitingPage,
 ): Promise<WaitingRow[]> {
   const { repository, hook, deliveryLane: lane } = schema;
-  const page = waitingOfHook(db, after, perPage + 1);
+  const page = waitingOfHook(db, wanted);
   const rows = await db
     .select({
       repository,
@@ -87,7 +88,7 @@ export async function listSkipped(
   db: Database,
   account: Account,
   path: HookPath,
-  { after, per_page: perPage }: SkippedPage,
+  { after, event_id: eventId, per_page: perPage }: SkippedPage,
 ): Promise<SkippedRow[]> {
   const { repository, hook, fanoutSkip: skip, outboxEvent: event } = schema;
   const page = db
@@ -105,6 +106,7 @@ export async function listSkipped(
       and(
         eq(skip.targetKind, 'hook'),
         eq(skip.targetId, sql`${hook.id}`),
+        eventId === undefined ? undefined : eq(skip.eventId, eventId),
         after === undefined
           ? undefined
           : sql`(${skip.createdAt}, ${skip.eventId}) < (${timeOf(after)}, ${after.id}::uuid)`,
@@ -140,7 +142,10 @@ export async function listSkipped(
 }
 
 /** Pending jobs of `schema.hook`, to be joined laterally; without a hook none is looked at. */
-function waitingOfHook(db: Database, after: PlaceOfJob | undefined, limit: number) {
+function waitingOfHook(
+  db: Database,
+  { after, event_id: eventId, guid, per_page: perPage }: WaitingPage,
+) {
   const { hook, deliveryJob: job } = schema;
   return db
     .select({
@@ -165,13 +170,15 @@ function waitingOfHook(db: Database, after: PlaceOfJob | undefined, limit: numbe
         eq(job.lane, sql`'hook:' || ${hook.id}`),
         // As a literal: by a parameter the index of pending jobs could not be taken.
         eq(job.status, sql.raw("'pending'")),
+        eventId === undefined ? undefined : eq(job.idempotencyKey, keyOfEvent(eventId)),
+        guid === undefined ? undefined : eq(job.id, guid),
         after === undefined
           ? undefined
           : sql`(${job.version}, ${job.runAt}, ${job.id}) > (${after.version}::smallint, ${timeOf(after)}, ${after.id}::uuid)`,
       ),
     )
     .orderBy(asc(job.version), asc(job.runAt), asc(job.id))
-    .limit(limit)
+    .limit(perPage + 1)
     .as('waiting');
 }
 

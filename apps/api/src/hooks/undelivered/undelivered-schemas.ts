@@ -1,6 +1,6 @@
 import * as z from 'zod';
 
-import { perPage, textCursorOf } from '../../http/page.js';
+import { perPage, textCursorOf, uuidOf } from '../../http/page.js';
 
 /** Of a list that is ordered by a time and an id; the time in microseconds, as the database keeps it. */
 export interface PlaceInTime {
@@ -26,6 +26,8 @@ export function writePlaceOfJob({ version, micros, id }: PlaceOfJob): string {
 
 export const waitingPage = z.strictObject({
   per_page: perPage,
+  event_id: uuidOf('Only what is of this event').optional(),
+  guid: uuidOf('Only this delivery').optional(),
   after: textCursorOf('waiting', (text): PlaceOfJob | null => {
     const [, version, micros, id] = PLACE_OF_JOB.exec(text) ?? [];
     if (version === undefined || micros === undefined || id === undefined) return null;
@@ -36,6 +38,7 @@ export type WaitingPage = z.infer<typeof waitingPage>;
 
 export const skippedPage = z.strictObject({
   per_page: perPage,
+  event_id: uuidOf('Only this event').optional(),
   after: textCursorOf('skipped', (text): PlaceInTime | null => {
     const [, micros, id] = PLACE_IN_TIME.exec(text) ?? [];
     return micros === undefined || id === undefined ? null : { micros, id };

@@ -70,7 +70,7 @@ export function skippedView({ eventId, event, createdAt, ...why }: SkippedRow): 
 }
 
 /** One sentence. */
-function whySkipped({ reason, detail }: Pick<SkippedRow, 'reason' | 'detail'>): string {
+export function whySkipped({ reason, detail }: Pick<SkippedRow, 'reason' | 'detail'>): string {
   if (reason === 'filtered' && detail !== null) {
     return `It does not pass the filter of the hook on "${detail}".`;
   }

@@ -102,6 +102,20 @@ describe('what waits to be sent to a hook', () => {
     expect(ping.next.message).toBe('Again in about 10 min, attempt 1 of 16.');
   });
 
+  test('is found by its event, or by its delivery', async () => {
+    for (const title of ['A', 'B']) await openThread(title);
+    const [, a, b] = await walk('waiting');
+    const found = async (query: string) =>
+      (await ada.ask('GET', `${path}/waiting?${query}`)).body.map(({ guid }: Json) => guid);
+    expect(await found(`event_id=${a.event_id}`)).toEqual([a.guid]);
+    expect(await found(`guid=${b.guid}`)).toEqual([b.guid]);
+    expect(await found(`event_id=${a.event_id}&guid=${b.guid}`)).toEqual([]);
+    const other = (await ada.ask('POST', `${ENGINE}/hooks`, { config })).body.id;
+    const theirs = await ada.ask('GET', `${ENGINE}/hooks/${other}/waiting?guid=${a.guid}`);
+    expect(theirs.body).toEqual([]);
+    expect((await ada.ask('GET', `${path}/waiting?event_id=7`)).status).toBe(422);
+  });
+
   test('in a paused hook is listed with why it waits', async () => {
     await ada.ask('PUT', `${path}/pause`);
     const [ping] = await walk('waiting');
@@ -121,6 +135,20 @@ describe('what waits to be sent to a hook', () => {
 });
 
 describe('what was not sent to a hook', () => {
+  test('is found by its event', async () => {
+    await ada.ask('PATCH', path, { active: false });
+    for (const title of ['A', 'B']) await openThread(title);
+    const [b, a] = await walk('skipped');
+    for (const one of [a, b]) {
+      const found = await ada.ask('GET', `${path}/skipped?event_id=${one.event_id}`);
+      expect(found.body).toEqual([one]);
+    }
+    const other = (await ada.ask('POST', `${ENGINE}/hooks`, { config })).body.id;
+    const theirs = await ada.ask('GET', `${ENGINE}/hooks/${other}/skipped?event_id=${a.event_id}`);
+    expect(theirs.body).toEqual([]);
+    expect((await ada.ask('GET', `${path}/skipped?event_id=x`)).status).toBe(422);
+  });
+
   test('is listed with why, the newest first, without gap or repeat', async () => {
     await ada.ask('PATCH', path, { active: false });
     for (const title of ['A', 'B', 'C']) await openThread(title);
