@@ -123,6 +123,12 @@ export const SHAPE_DIFFERENCES: readonly ShapeDifference[] = [
   },
   {
     route: '*',
+    what: 'extra standard_secret',
+    ghost: 'So does the config that is edited alone.',
+    why: 'The same object.',
+  },
+  {
+    route: '*',
     what: 'extra filters',
     ghost: 'A hook has `filters`: what must hold of the payload of an event that is sent to it.',
     why: 'GitHub filters by events alone.',

@@ -154,7 +154,8 @@ describe('hooks', () => {
     });
     expect((await ada.repos.getWebhookConfigForRepo(hook)).data).toEqual(edited.data.config);
     // In `data`, as Octokit takes a parameter called "url" for the URL to ask.
-    const config = await ada.repos.updateWebhookConfigForRepo({ ...hook, data: { url: HOOK_URL } });
+    const data = { url: HOOK_URL, secret: 'another one of mine' };
+    const config = await ada.repos.updateWebhookConfigForRepo({ ...hook, data });
     expect(config.data.url).toBe(HOOK_URL);
     expect((await ada.repos.pingWebhook(hook)).status).toBe(204);
     expect((await ada.repos.testPushWebhook(hook)).status).toBe(204);
