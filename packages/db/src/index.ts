@@ -1,12 +1,14 @@
 export * from './clock-watch.js';
 export * from './database-error.js';
 export * from './deleted-comment.js';
+export * from './in-client-transaction.js';
 export * from './in-transaction.js';
 export * from './listener.js';
 export * from './may-read.js';
 export * from './migrate.js';
 export * from './pool.js';
 export * from './publish-event.js';
+export * from './write-event.js';
 export { API_SCOPES, type ApiScope } from './tables/api-token.js';
 export { withClient } from './with-client.js';
 export * as schema from './schema.js';

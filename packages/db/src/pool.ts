@@ -5,6 +5,7 @@ import { DatabaseUnavailableError } from './database-error.js';
 import * as schema from './schema.js';
 
 export type Pool = pg.Pool;
+export type PoolClient = pg.PoolClient;
 export type Database = NodePgDatabase<typeof schema>;
 /** What publishEvent and a fan-out page run in: a Drizzle transaction. */
 export type Transaction = Parameters<Parameters<Database['transaction']>[0]>[0];

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { createTestDatabase, type TestDatabase } from '../../../test/support/test-database.js';
 import { createDatabase, createPool, type Database, type Pool } from './pool.js';
-import { EventPayloadError, publishEvent } from './publish-event.js';
+import { publishEvent } from './publish-event.js';
+import { EventPayloadError } from './write-event.js';
 
 let database: TestDatabase;
 let pool: Pool;

@@ -1,5 +1,5 @@
 export * from './lane.js';
 export { mailFault } from './postgres/mail-fault.js';
 export * from './postgres/postgres-queue.js';
-export { sqlOf, sqlOfPool } from './postgres/sql.js';
+export { sqlOf, sqlOfClient, sqlOfPool } from './postgres/sql.js';
 export * from './queue.js';

@@ -1,6 +1,12 @@
 import { hash } from 'node:crypto';
 
-import { connectionOf, databaseErrorCode, type Pool, type Transaction } from '@ghost/db';
+import {
+  connectionOf,
+  databaseErrorCode,
+  type Pool,
+  type PoolClient,
+  type Transaction,
+} from '@ghost/db';
 
 import type { Sql } from '../queue.js';
 
@@ -50,10 +56,14 @@ export function sqlOfPool(pool: Pool, { prepared = false }: PoolSqlOptions = {})
 
 /** Runs statements in a Drizzle transaction. */
 export function sqlOf(tx: Transaction): Sql {
-  const connection = connectionOf(tx);
+  return sqlOfClient(connectionOf(tx));
+}
+
+/** Runs statements on one connection, in the transaction that is open there. */
+export function sqlOfClient(client: PoolClient): Sql {
   return {
     async query<Row extends object>(text: string, values: readonly unknown[]): Promise<Row[]> {
-      const result = await connection.query<Row>(text, [...values]);
+      const result = await client.query<Row>(text, [...values]);
       return result.rows;
     },
   };
