@@ -141,6 +141,12 @@ export const SHAPE_DIFFERENCES: readonly ShapeDifference[] = [
   },
   {
     route: '*',
+    what: 'extra failing_since',
+    ghost: 'A hook has `failing_since`: the first failure since the last success, or `null`.',
+    why: 'GitHub tells the newest answer alone; a hook that fails for long is disabled here.',
+  },
+  {
+    route: '*',
     what: 'extra secret_rotation',
     ghost:
       'A hook has `secret_rotation`: until when the secret before signs too, with a hint when the receiver seems to have it still, or `null`.',

@@ -208,11 +208,13 @@ test('audit list tells the command line from an account that is called operator'
   await ghost('account', 'add', 'operator', '--email', 'operator@example.test');
   await ghost('account', 'add', 'ada', '--email', 'ada@example.test');
   await pool.query(
-    `INSERT INTO audit_entry (action, actor_id, actor, detail) VALUES ('token.added', 1, 'operator', '{}')`,
+    `INSERT INTO audit_entry (action, actor_id, actor, detail)
+     VALUES ('token.added', 1, 'operator', '{}'), ('hook.disabled', NULL, '(delivery)', '{}')`,
   );
   const by = (text: string) => lines(text).map((line) => line.split(/ {2,}/u)[3]);
   expect(by((await ghost('audit', 'list')).out)).toEqual([
     'BY',
+    '(delivery)',
     'operator',
     '(command line)',
     '(command line)',

@@ -79,6 +79,28 @@ describe('ghost hooks', () => {
     expect(await audit()).toEqual(byOperator('hook.paused', 'hook.resumed'));
   });
 
+  test('one that fails, and was disabled, says since when and what it keeps; it is resumed without that if one wants', async () => {
+    await seed.webhooks([id, id]);
+    await seed.pool.query(
+      `UPDATE delivery_lane SET failing_since = '2026-01-02T03:04:05Z', held_reason = 'disabled', held_at = '2026-01-05T03:04:05Z'`,
+    );
+    const { out } = await hooks('show', String(id));
+    expect(out).toMatch(/^failing since +2026-01-02 03:04:05/mu);
+    expect(out).toMatch(/^held +2026-01-05 \S+ It was disabled, /mu);
+    expect(out).toMatch(/^kept +2, the first of them until 2\S+ /mu);
+    expect((await hooks('list', '--held')).out).toMatch(
+      /2026-01-02 03:04:05\S* +2026-01-05 \S+ +disabled/u,
+    );
+    expect(await hooks('resume', String(id), '--discard')).toEqual({
+      code: 0,
+      out: `Hook ${id} is resumed; discarded: 2, pending: 0.\n`,
+      err: '',
+    });
+    expect(await shown()).toMatchObject({ held: null, failingSince: null, expiresAt: null });
+    const [line] = await listAudit(seed.pool);
+    expect(line?.detail).toEqual({ hook: id, was: 'disabled', discarded: 2 });
+  });
+
   test('resume ends what an operator holds too', async () => {
     await ghost(['lanes', 'hold', `hook:${id}`, '--reason', 'complaints'], env());
     expect(await shown()).toMatchObject({

@@ -6,7 +6,7 @@ import type { Logger } from 'pino';
 import type { Abort } from './abort.js';
 import type { Held, InHand } from './pump/in-hand.js';
 import type { Settler } from './pump/settler.js';
-import { reportAttempt } from './report-attempt.js';
+import { reportAttempt, type ReportTo } from './report-attempt.js';
 import { type Decision, decide, type RetryPolicy } from './rules/decide.js';
 import type { Sent } from './send/sent.js';
 
@@ -29,6 +29,8 @@ export interface DeliveryParts {
   /** `pending`: the job will be due again. */
   onSettled: (pending: boolean) => void;
   onAttempt: (kind: JobKind, outcome: string, reason: string) => void;
+  /** A try that tells against its destination, or held it, was settled. */
+  onFault?: ReportTo['onFault'];
   now: () => number;
   random: () => number;
   log: Logger;

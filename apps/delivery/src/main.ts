@@ -1,11 +1,19 @@
 import { JOB_VERSION, type JobKind } from '@ghost/contract';
-import { ClockWatch, createPool, DELIVERY_CHANNEL, dropConnections, Listener } from '@ghost/db';
+import {
+  ClockWatch,
+  createPool,
+  DELIVERY_CHANNEL,
+  dropConnections,
+  Listener,
+  type Pool,
+} from '@ghost/db';
 import { checkDatabase, checkNewestSecrets, StartError } from '@ghost/operations';
 import { createPostgresQueue, type Queue, type Sql, sqlOfPool } from '@ghost/queue';
 import { EXIT, readSettings, type Settings, SettingsError } from '@ghost/settings';
 import type { Logger } from 'pino';
 
 import { deliver, type DeliveryParts } from './deliver.js';
+import type { FailingHooks } from './failing/failing-hooks.js';
 import { ClaimGate } from './pump/claim-gate.js';
 import { DatabaseState } from './pump/database-state.js';
 import { IdleMemory } from './pump/idle-memory.js';
@@ -29,6 +37,7 @@ const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 interface Core {
   settings: Settings<'delivery'>;
   log: Logger;
+  pool: Pool;
   sql: Sql;
   queue: Queue;
   inHand: InHand;
@@ -199,6 +208,7 @@ function makeCore(
   return {
     settings,
     log,
+    pool,
     sql: sqlOfPool(pool, { prepared }),
     queue,
     inHand,
@@ -256,7 +266,20 @@ function makeWebhookPump(core: Core): Pump {
   closers.unshift(async () => (await webhooks)?.close());
   return makePump(core, 'webhook', () => settings.concurrency, {
     prepare: async (jobs) => (await (webhooks ??= loaded(load()))).prepare(jobs),
+    ...(settings.hookDisableAfterMs === 0 ? {} : { onFault: noteFaults(core) }),
   });
+}
+
+/** Hooks that fail for long are watched from the first fault on: who has none loads nothing for it. */
+function noteFaults(core: Core): NonNullable<DeliveryParts['onFault']> {
+  const { settings, closers, loaded } = core;
+  let watch: Promise<FailingHooks> | undefined;
+  const load = async () => {
+    const { watchHooks } = await import('./failing/watch-hooks.js');
+    return watchHooks({ ...core, periodMs: settings.hookDisableAfterMs, monotonic });
+  };
+  closers.unshift(async () => (await watch)?.stop());
+  return (report) => void (watch ??= loaded(load())).then((hooks) => hooks.note(report));
 }
 
 async function makeMailPump(core: Core): Promise<Pump | null> {
@@ -283,7 +306,7 @@ function makePump(
   core: Core,
   kind: JobKind,
   capacity: () => number,
-  own: Pick<DeliveryParts, 'prepare' | 'restRelay' | 'suppress'>,
+  own: Pick<DeliveryParts, 'prepare' | 'restRelay' | 'suppress' | 'onFault'>,
 ): Pump {
   const { settings, settler, metrics } = core;
   const { maxAttempts, retryBaseMs: baseMs, retryCapMs: capMs } = settings;

@@ -18,10 +18,12 @@ export interface AttemptReport {
 export interface ReportTo {
   log: Logger;
   onAttempt: (kind: JobKind, outcome: string, reason: string) => void;
+  /** Hears of what counted and tells against its destination, or held it. */
+  onFault?: ((report: AttemptReport) => void) | undefined;
 }
 
 /** One log line and one count an attempt; never a URL, secret or content. */
-export function reportAttempt(report: AttemptReport, { log, onAttempt }: ReportTo): void {
+export function reportAttempt(report: AttemptReport, { log, onAttempt, onFault }: ReportTo): void {
   const { claimed, outcome, decision, settled, note } = report;
   const settles = decision.action === 'settle';
   const state = settles ? decision.outcome : 'released';
@@ -45,4 +47,6 @@ export function reportAttempt(report: AttemptReport, { log, onAttempt }: ReportT
     ...(settles && settled === null ? { fenced: true } : {}),
     ...note,
   });
+  if (!settles || settled === null) return;
+  if (decision.laneFault !== undefined || decision.outcome === 'held') onFault?.(report);
 }

@@ -51,6 +51,19 @@ const hook = z.looseObject({
   active: z.boolean(),
 });
 
+/** What its owner is told of a hook that fails; written by delivery, which knows no links. */
+const ofFailingHook = {
+  repository: repository.partial({ html_url: true }),
+  /** `url`: scheme, host and port alone, as a path may be secret. */
+  hook,
+  /** Of the newest fault: its code, one plain sentence, and the status that was answered. */
+  reason: z.string(),
+  message: z.string().nullable(),
+  status: z.int().nullable(),
+  /** The first fault since something was delivered. */
+  failing_since: time,
+};
+
 const inRepository = { repository, sender: actor };
 const inThread = { ...inRepository, thread };
 
@@ -65,8 +78,10 @@ export const EVENT_SCHEMAS = {
   'member.added': z.looseObject({ ...inRepository, member: actor }),
   'member.removed': z.looseObject({ ...inRepository, member: actor }),
   ping: z.looseObject({ ...inRepository, zen: z.string(), hook_id: id, hook }),
-  'hook.failing': z.looseObject({ repository, hook, reason: z.string() }),
-  'hook.disabled': z.looseObject({ repository, hook, reason: z.string() }),
+  /** `disables_at`: when it is disabled at the earliest. */
+  'hook.failing': z.looseObject({ ...ofFailingHook, disables_at: time }),
+  /** `held`: why, as its lane has it: `disabled` after a long time of failures, or what one attempt told, as `gone`. */
+  'hook.disabled': z.looseObject({ ...ofFailingHook, held: z.string(), disabled_at: time }),
   'address.added': z.looseObject({
     account: actor,
     /** Of the row: an address that was removed and added again is another. */

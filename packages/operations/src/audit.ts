@@ -13,6 +13,9 @@ export const AUDIT_ACTIONS = [
   'address.verified',
   'hook.added',
   'hook.changed',
+  'hook.disabled',
+  'hook.discarded',
+  'hook.failing',
   'hook.paused',
   'hook.redelivered',
   'hook.removed',
@@ -31,6 +34,9 @@ export const AUDIT_ACTIONS = [
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
+/** `actor` of a line that delivery wrote by itself; no login has brackets. */
+export const AUDIT_SYSTEM = '(delivery)';
+
 /**
  * Who changed it: an account by one of its tokens, or by the link of a mail (without a token), or null:
  * an operator at the command line.
@@ -39,7 +45,7 @@ export type AuditActor = { id: number; login: string; token: { id: number } | nu
 
 export interface AccessChange {
   action: AuditAction;
-  actor: AuditActor;
+  actor: AuditActor | typeof AUDIT_SYSTEM;
   repository?: { id: number; fullName: string };
   /** Whose access it is about. */
   subject?: { id: number; login: string };
@@ -49,14 +55,15 @@ export interface AccessChange {
 
 /** Writes a line of the audit in the transaction of the change: there is no change without its line. */
 export async function recordAccessChange(sql: Sql, change: AccessChange): Promise<void> {
-  const { action, actor, repository, subject, detail = {} } = change;
+  const { action, repository, subject, detail = {} } = change;
+  const actor = change.actor === AUDIT_SYSTEM ? null : change.actor;
   await sql.query(
     `INSERT INTO audit_entry (action, actor_id, actor, token_id, repository_id, repository, subject_id, subject, detail)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9::jsonb)`,
     [
       action,
       actor?.id ?? null,
-      actor?.login ?? 'operator',
+      actor?.login ?? change.actor ?? 'operator',
       actor?.token?.id ?? null,
       repository?.id ?? null,
       repository?.fullName ?? null,
@@ -82,7 +89,7 @@ export interface AuditRow {
   id: number;
   at: Date;
   action: AuditAction;
-  /** Null: an operator at the command line, whatever `actor` says. */
+  /** Null: delivery where `actor` is {@link AUDIT_SYSTEM}, else an operator at the command line. */
   actorId: number | null;
   actor: string;
   tokenId: number | null;

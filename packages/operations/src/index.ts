@@ -23,6 +23,7 @@ export * from './database-trouble.js';
 export * from './explain-event.js';
 export * from './hooks/change-hook.js';
 export { refuseFutileFilters } from './hooks/futile-filters.js';
+export * from './hooks/find-failing-hooks.js';
 export { HookError, type HookFault, type HookProblem } from './hooks/hook-error.js';
 export * from './hooks/hook-hold.js';
 export {
@@ -33,6 +34,7 @@ export {
   type SetSecret,
 } from './hooks/hook-secrets.js';
 export * from './hooks/hooks.js';
+export * from './hooks/judge-failing-hook.js';
 export * from './hooks/judge-hook.js';
 export { oldSecretHint, type SecretHistory } from './hooks/old-secret-hint.js';
 export * from './hooks/operate-hook.js';

@@ -80,6 +80,8 @@ function assemble(
     leaseMs: values.GHOST_LEASE_MS,
     concurrency: values.GHOST_CONCURRENCY,
     laneConcurrency: values.GHOST_LANE_CONCURRENCY,
+    hookDisableAfterMs: values.GHOST_HOOK_DISABLE_AFTER_MS,
+    heldMost: values.GHOST_HELD_MOST,
     relayRate: values.GHOST_RELAY_RATE,
     verpDomain: values.GHOST_VERP_DOMAIN,
     rateLimit: values.GHOST_RATE_LIMIT,

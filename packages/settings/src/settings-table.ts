@@ -197,6 +197,16 @@ export const SETTINGS = {
     default: '10',
     what: 'Jobs in flight to one destination, all processes together.',
   }),
+  GHOST_HOOK_DISABLE_AFTER_MS: setting(wholeNumber(0, 30 * DAY_MS), {
+    who: 'delivery',
+    default: String(3 * DAY_MS),
+    what: 'A hook to which nothing was delivered for so long, and that still fails, is disabled: what is sent to it is kept. Its owner gets a mail after half of that, and then. 0: never.',
+  }),
+  GHOST_HELD_MOST: setting(wholeNumber(1, 100_000), {
+    who: 'API',
+    default: '10000',
+    what: 'Deliveries that are kept for a hook that is held; further events are skipped for it until it is resumed.',
+  }),
   GHOST_RELAY_RATE: setting(relayRate, {
     who: 'delivery',
     default: null,

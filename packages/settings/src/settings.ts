@@ -36,6 +36,10 @@ export type Settings<W extends Who = 'api'> = {
   leaseMs: number;
   concurrency: number;
   laneConcurrency: number;
+  /** 0: never. */
+  hookDisableAfterMs: number;
+  /** Deliveries that a held hook keeps. */
+  heldMost: number;
   relayRate: RelayRate | null;
   verpDomain: string | null;
   /** Read by delivery and playground alone, else null. */

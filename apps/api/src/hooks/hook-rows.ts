@@ -19,8 +19,8 @@ import {
 } from '../repositories/repository-access.js';
 import type { RepositoryPath } from '../repositories/repository-path.js';
 import type { HookPath } from './hook-schemas.js';
-import { laneOfHook, NO_LANE } from './hook-lane.js';
-import type { FoundHook, HookLane } from './hook-view.js';
+import { keptOfHook, laneOfHook, NO_LANE, NOTHING_KEPT } from './hook-lane.js';
+import type { FoundHook, HookLane, KeptJobs } from './hook-view.js';
 import { newestAttempt } from './last-response.js';
 
 /**
@@ -55,7 +55,7 @@ async function readHooks(
   limit: number,
 ): Promise<FoundHook[]> {
   const { repository, hook } = schema;
-  const { last, lane, columns } = hookColumns(db);
+  const { last, lane, kept, columns } = hookColumns(db);
   const isAdmin = eq(joinedPermission(account), 'admin');
   const rows = await db
     .select({
@@ -71,6 +71,7 @@ async function readHooks(
     .leftJoin(hook, and(eq(hook.repositoryId, REPOSITORY_ID), isAdmin, which))
     .leftJoinLateral(last, sql`true`)
     .leftJoinLateral(lane, sql`true`)
+    .leftJoinLateral(kept, sql`true`)
     .where(isReadableBy(account))
     .orderBy(asc(hook.id))
     .limit(limit);
@@ -98,12 +99,13 @@ export async function lockHook(
     .for('no key update');
   if (locked === undefined) throw notFound();
   // Read after the lock: what the statement that waited for it saw may be older.
-  const { last, lane, columns } = hookColumns(tx);
+  const { last, lane, kept, columns } = hookColumns(tx);
   const [row] = await tx
     .select(columns)
     .from(schema.hook)
     .leftJoinLateral(last, sql`true`)
     .leftJoinLateral(lane, sql`true`)
+    .leftJoinLateral(kept, sql`true`)
     .where(isHook(access, path));
   if (row === undefined) throw notFound();
   return { access, hook: row.hook, ...restOf(row) };
@@ -140,28 +142,41 @@ function isHook({ repository }: RepositoryAccess, { id }: HookPath) {
   return and(eq(schema.hook.id, id), eq(schema.hook.repositoryId, repository.id));
 }
 
-type Rest = Pick<FoundHook, 'last' | 'liveSecrets'> & { lane: HookLane | null };
+type Rest = Pick<FoundHook, 'last' | 'liveSecrets'> & {
+  lane: HookLane | null;
+  kept: KeptJobs | null;
+};
 
-function restOf({ last, lane, liveSecrets }: Rest) {
-  return { last, lane: lane ?? NO_LANE, liveSecrets, at: new Date() };
+function restOf({ last, lane, kept, liveSecrets }: Rest) {
+  return {
+    last,
+    lane: lane ?? NO_LANE,
+    kept: kept ?? NOTHING_KEPT,
+    liveSecrets,
+    at: new Date(),
+  };
 }
 
 function hookColumns(db: Database | Transaction) {
   const last = newestAttempt(db);
   const lane = laneOfHook(db);
+  const kept = keptOfHook(db, lane);
   const { outcome, reason, message, status, startedAt } = last;
-  const { heldReason, heldAt, lastSuccessAt } = lane;
+  const { heldReason, heldAt, lastSuccessAt, failingSince } = lane;
+  const { jobs, oldestExpiresAt } = kept;
   const liveSecrets = sql<string>`(select coalesce(string_agg(s.id::text, ',' order by s.id), '')
     from ${schema.hookSecret} s where s.hook_id = ${schema.hook.id}
       and (s.expires_at is null or s.expires_at > statement_timestamp()))`;
   return {
     last,
     lane,
+    kept,
     columns: {
       hook: schema.hook,
       liveSecrets,
       last: { outcome, reason, message, status, startedAt },
-      lane: { heldReason, heldAt, lastSuccessAt },
+      lane: { heldReason, heldAt, lastSuccessAt, failingSince },
+      kept: { jobs, oldestExpiresAt },
     },
   };
 }

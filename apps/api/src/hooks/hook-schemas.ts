@@ -1,5 +1,10 @@
 import { HOOK_EVENT_TYPES, hookFilters } from '@ghost/contract';
-import { DEFAULT_OVERLAP_HOURS, MAX_OVERLAP_HOURS, MAX_PER_MINUTE } from '@ghost/operations';
+import {
+  DEFAULT_OVERLAP_HOURS,
+  KEPT_CHOICES,
+  MAX_OVERLAP_HOURS,
+  MAX_PER_MINUTE,
+} from '@ghost/operations';
 import * as z from 'zod';
 
 import { pageOf } from '../http/page.js';
@@ -114,3 +119,7 @@ export const hookPath = repositoryPath.extend({ id: pathNumber });
 export type HookPath = z.infer<typeof hookPath>;
 
 export const hookPage = pageOf('hooks');
+
+/** What becomes of what a held hook kept. */
+export const hookResumption = z.strictObject({ held: z.enum(KEPT_CHOICES).default('send') });
+export type HookResumption = z.infer<typeof hookResumption>;

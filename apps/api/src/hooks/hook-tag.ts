@@ -1,5 +1,11 @@
 import { entityTag } from '../http/entity-tag.js';
-import { type FoundHook, type HookAnswer, hookConfigView, hookView } from './hook-view.js';
+import {
+  type FoundHook,
+  type HookAnswer,
+  type HookViewSettings,
+  hookConfigView,
+  hookView,
+} from './hook-view.js';
 
 const BOTH_PARTS = /"([\w-]+)\.[\w-]+"/gu;
 
@@ -7,11 +13,12 @@ const BOTH_PARTS = /"([\w-]+)\.[\w-]+"/gu;
  * What people set of a hook, and two edits compete for. Secrets and the values of headers show as masks: the
  * newest row of the ones and the seal of the others tell of them.
  */
-export function hookSettings(publicUrl: string, found: FoundHook) {
+export function hookSettings(settings: HookViewSettings, found: FoundHook) {
   return {
-    ...hookView(publicUrl, found),
+    ...hookView(settings, found),
     last_response: undefined,
     held: undefined,
+    failing_since: undefined,
     secret_rotation: undefined,
     ...hidden(found),
   };
@@ -21,11 +28,11 @@ export function hookSettings(publicUrl: string, found: FoundHook) {
  * The entity tag of a hook, in two parts: of what people set, and of what became of it. Each delivery
  * changes the second, which an edit must not take for a change by somebody else.
  */
-export function hookTag(publicUrl: string, found: FoundHook): string {
+export function hookTag(settings: HookViewSettings, found: FoundHook): string {
   const part = (value: unknown) => entityTag(JSON.stringify(value)).slice(1, -1);
-  const { last_response, held, secret_rotation }: HookAnswer = hookView(publicUrl, found);
-  const became = [last_response, held, secret_rotation];
-  return `"${part(hookSettings(publicUrl, found))}.${part(became)}"`;
+  const view: HookAnswer = hookView(settings, found);
+  const became = [view.last_response, view.held, view.failing_since, view.secret_rotation];
+  return `"${part(hookSettings(settings, found))}.${part(became)}"`;
 }
 
 /** Of tags in `If-Match` the part that {@link hookSettings} made. */

@@ -1,6 +1,7 @@
 import { canonicalFilters, conditionOf, type HookFilter } from '@ghost/contract';
 import type { schema } from '@ghost/db';
 import { holdOf, oldSecretHint, type SetSecret } from '@ghost/operations';
+import type { Settings } from '@ghost/settings';
 import * as z from 'zod';
 
 import type { RepositoryAccess } from '../repositories/repository-access.js';
@@ -76,12 +77,20 @@ export const hookAnswer = z
     /** Why nothing is sent to it until somebody resumes it; null when it is not held. */
     held: z
       .object({
-        /** `paused`, `gone`, `secret_unreadable`, `forbidden_address`, `invalid_url` or `operator`. */
+        /** `paused`, `disabled`, `gone`, `secret_unreadable`, `forbidden_address`, `invalid_url` or `operator`. */
         code: z.string(),
         message: z.string(),
         since: time,
+        /** Deliveries that wait until it is resumed. */
+        kept: z.int(),
+        /** When the one that expires first is given up; null when none waits. */
+        expires_at: time.nullable(),
+        /** It keeps as many as it may: further events are skipped (`held_full`). */
+        full: z.boolean(),
       })
       .nullable(),
+    /** Of the first failure since the last success; null when none is newer. */
+    failing_since: time.nullable(),
     /** Null while it has its first secret. */
     secret_rotation: z
       .object({
@@ -103,7 +112,17 @@ export interface HookLane {
   heldReason: string | null;
   heldAt: Date | null;
   lastSuccessAt: Date | null;
+  failingSince: Date | null;
 }
+
+/** What the lane of a held hook keeps. */
+export interface KeptJobs {
+  jobs: number;
+  oldestExpiresAt: Date | null;
+}
+
+/** What an answer needs of the settings. */
+export type HookViewSettings = Pick<Settings, 'publicUrl' | 'heldMost'>;
 
 /** A hook as a route found it. */
 export interface FoundHook {
@@ -112,6 +131,8 @@ export interface FoundHook {
   /** Null: nothing was tried yet. */
   last: LastResponse | null;
   lane: HookLane;
+  /** Nothing where the lane is not held. */
+  kept: KeptJobs;
   /** The ids of its live secrets' rows: each setting of a secret makes a new one. */
   liveSecrets: string;
   /** When it was read. */
@@ -137,12 +158,12 @@ export function hookConfigView(hook: HookRow, set: SetSecret | null = null): Hoo
  * @param set - the secret that this answer set, shown by it alone
  */
 export function hookView(
-  publicUrl: string,
+  settings: HookViewSettings,
   found: Omit<FoundHook, 'liveSecrets'>,
   set: SetSecret | null = null,
 ): HookAnswer {
   const { access, hook, last } = found;
-  const url = `${repositoryUrl(publicUrl, fullName(access))}/hooks/${hook.id}`;
+  const url = `${repositoryUrl(settings.publicUrl, fullName(access))}/hooks/${hook.id}`;
   return {
     type: 'Repository',
     id: hook.id,
@@ -158,7 +179,8 @@ export function hookView(
     ping_url: `${url}/pings`,
     deliveries_url: `${url}/deliveries`,
     last_response: lastResponseView(last),
-    held: heldView(found),
+    held: heldView(settings, found),
+    failing_since: found.lane.failingSince?.toISOString() ?? null,
     secret_rotation: rotationView(found),
   };
 }
@@ -170,9 +192,19 @@ function filtersView(filters: readonly HookFilter[]): HookAnswer['filters'] {
   );
 }
 
-function heldView({ lane }: Pick<FoundHook, 'lane'>): HookAnswer['held'] {
+function heldView(
+  { heldMost }: HookViewSettings,
+  { lane, kept }: Pick<FoundHook, 'lane' | 'kept'>,
+): HookAnswer['held'] {
   const hold = holdOf(lane.heldReason, lane.heldAt);
-  return hold === null ? null : { ...hold, since: hold.since.toISOString() };
+  if (hold === null) return null;
+  return {
+    ...hold,
+    since: hold.since.toISOString(),
+    kept: kept.jobs,
+    expires_at: kept.oldestExpiresAt?.toISOString() ?? null,
+    full: kept.jobs >= heldMost,
+  };
 }
 
 function rotationView({

@@ -15,10 +15,12 @@ import {
   type HookConfigEdit,
   type HookEdit,
   type HookPath,
+  type HookResumption,
   hookConfigEdit,
   hookEdit,
   hookPage,
   hookPath,
+  hookResumption,
   type NewHook,
   newHook,
   type SecretRotation,
@@ -58,7 +60,7 @@ export class HooksController {
     @Body({ schema: newHook }) wanted: NewHook,
   ): Promise<HookAnswer> {
     const made = await this.hooks.create(account, path, wanted);
-    return hookView(this.settings.publicUrl, made, made.secret);
+    return hookView(this.settings, made, made.secret);
   }
 
   @Route({
@@ -82,7 +84,7 @@ export class HooksController {
       page.per_page,
       'hooks',
       ({ hook }) => hook.id,
-      (each) => hookView(this.settings.publicUrl, each),
+      (each) => hookView(this.settings, each),
     );
   }
 
@@ -123,7 +125,7 @@ export class HooksController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<HookAnswer> {
     const edited = await this.hooks.edit(account, path, edit, (found) =>
-      precondition(hookSettings(this.settings.publicUrl, found)),
+      precondition(hookSettings(this.settings, found)),
     );
     return this.tagged(reply, edited, edited.secret);
   }
@@ -144,7 +146,7 @@ export class HooksController {
     @IfMatch(settingsPart) precondition: Precondition,
   ): Promise<void> {
     await this.hooks.remove(account, path, (found) =>
-      precondition(hookSettings(this.settings.publicUrl, found)),
+      precondition(hookSettings(this.settings, found)),
     );
   }
 
@@ -207,9 +209,9 @@ export class HooksController {
     @IfMatch(settingsPart) precondition: Precondition,
   ): Promise<HookAnswer> {
     const rotated = await this.hooks.rotateSecret(account, path, rotation, (found) =>
-      precondition(hookSettings(this.settings.publicUrl, found)),
+      precondition(hookSettings(this.settings, found)),
     );
-    return hookView(this.settings.publicUrl, rotated, rotated.secret);
+    return hookView(this.settings, rotated, rotated.secret);
   }
 
   @Route({
@@ -235,16 +237,18 @@ export class HooksController {
     path: ':id/pause',
     access: { for: 'account', scope: 'hooks' },
     id: 'resume-hook',
-    summary: 'Resume a hook, whatever held it: what was kept is sent.',
+    summary:
+      'Resume a hook, whatever held it: what was kept is sent, or with held=discard cancelled (it can be sent again one by one).',
     status: 200,
     answer: hookAnswer,
-    errors: [404, 409],
+    errors: [404, 409, 422],
   })
   async resume(
     @CurrentAccount() account: Account,
     @Param({ schema: hookPath }) path: HookPath,
+    @Query({ schema: hookResumption }) { held }: HookResumption,
   ): Promise<HookAnswer> {
-    return hookView(this.settings.publicUrl, await this.hooks.resume(account, path));
+    return hookView(this.settings, await this.hooks.resume(account, path, held));
   }
 
   @Route({
@@ -282,8 +286,8 @@ export class HooksController {
   }
 
   private tagged(reply: FastifyReply, found: FoundHook, set: SetSecret | null = null): HookAnswer {
-    reply.header('etag', hookTag(this.settings.publicUrl, found));
-    return hookView(this.settings.publicUrl, found, set);
+    reply.header('etag', hookTag(this.settings, found));
+    return hookView(this.settings, found, set);
   }
 
   private taggedConfig(

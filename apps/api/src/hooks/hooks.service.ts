@@ -8,11 +8,15 @@ import {
 } from '@ghost/db';
 import {
   auditHook,
+  auditResumed,
   changeHook,
   type HookAtHand,
+  type KeptChoice,
   pauseHook,
   refuseFutileFilters,
+  type Resumed,
   resumeHook,
+  resumeInSteps,
   rotateHookSecret,
   type SetSecret,
   setUpHook,
@@ -38,7 +42,7 @@ import { fullName } from '../repositories/repository-view.js';
 import { actorSnapshot, hookSnapshot, repositorySnapshot } from '../snapshots.js';
 import { editEvents } from './hook-events.js';
 import { askedOfHook, requireEndpoint, type Within } from './hook-fault.js';
-import { NO_LANE } from './hook-lane.js';
+import { NO_LANE, NOTHING_KEPT } from './hook-lane.js';
 import { findHook, listHooks, lockHook } from './hook-rows.js';
 import type {
   HookConfigEdit,
@@ -107,7 +111,15 @@ export class HooksService {
         const at = this.atHand(account, access, hook);
         await auditHook(sqlOf(tx), at, 'hook.added', { after: shownOf(hook) });
         await this.publishPing(tx, access, account, hook);
-        return { access, hook, last: null, lane: NO_LANE, at: new Date(), secret };
+        return {
+          access,
+          hook,
+          last: null,
+          lane: NO_LANE,
+          kept: NOTHING_KEPT,
+          at: new Date(),
+          secret,
+        };
       }),
     );
   }
@@ -182,16 +194,20 @@ export class HooksService {
     });
   }
 
-  /** Sends what a held hook kept; nothing when it is not held. */
-  async resume(account: Account, path: HookPath): Promise<FoundHook> {
-    return this.change(account, path, '', async (tx, { access, hook, lane }) => {
-      const sql = sqlOf(tx);
-      if (await resumeHook(sql, this.queue, hook.id, 'account')) {
-        const detail = { was: lane.heldReason };
-        await auditHook(sql, this.atHand(account, access, hook), 'hook.resumed', detail);
-      }
-      return null;
+  /** Sends what a held hook kept, or discards it; nothing when it is not held. */
+  async resume(account: Account, path: HookPath, kept: KeptChoice): Promise<FoundHook> {
+    let found: FoundHook | undefined;
+    await resumeInSteps(async () => {
+      let done: Resumed | null = null;
+      found = await this.change(account, path, '', async (tx, { access, hook }) => {
+        const sql = sqlOf(tx);
+        done = await resumeHook(sql, this.queue, hook.id, 'account', kept);
+        if (done !== null) await auditResumed(sql, this.atHand(account, access, hook), done, kept);
+        return null;
+      });
+      return done;
     });
+    return found ?? this.find(account, path);
   }
 
   /**

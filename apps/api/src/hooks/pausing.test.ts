@@ -60,6 +60,9 @@ test('a paused hook keeps what is sent to it; resumed, all of it is due', async 
     code: 'paused',
     message: expect.stringContaining('7 days'),
     since: expect.any(String),
+    kept: 1,
+    expires_at: expect.any(String),
+    full: false,
   });
   await ada.ask('POST', `${path}/pings`);
   await untilFannedOut(api.pool);
@@ -68,8 +71,9 @@ test('a paused hook keeps what is sent to it; resumed, all of it is due', async 
     { ...pending, due: false },
     { ...pending, due: false },
   ]);
-  expect((await ada.ask('GET', path)).body).toEqual(body);
-  expect((await ada.ask('GET', HOOKS)).body).toContainEqual(body);
+  const two = { ...body, held: { ...body.held, kept: 2 } };
+  expect((await ada.ask('GET', path)).body).toEqual(two);
+  expect((await ada.ask('GET', HOOKS)).body).toContainEqual(two);
   const resumed = await resume();
   expect(resumed).toMatchObject({ status: 200, body: { held: null } });
   expect(await waiting()).toEqual([
@@ -91,7 +95,13 @@ test('both can be asked twice, and what changes nothing is in no audit', async (
 });
 
 test('what delivery holds is shown with what to mend, and resumed by the people of the hook', async () => {
-  for (const code of ['gone', 'secret_unreadable', 'forbidden_address', 'invalid_url']) {
+  for (const code of [
+    'disabled',
+    'gone',
+    'secret_unreadable',
+    'forbidden_address',
+    'invalid_url',
+  ]) {
     await api.pool.query(
       'UPDATE delivery_lane SET held_reason = $2, held_at = now() WHERE lane = $1',
       [`hook:${hook.id}`, code],

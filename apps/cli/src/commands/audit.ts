@@ -1,4 +1,4 @@
-import { type AuditRow, findAccount, listAudit } from '@ghost/operations';
+import { AUDIT_SYSTEM, type AuditRow, findAccount, listAudit } from '@ghost/operations';
 import { sqlOfPool } from '@ghost/queue';
 import type { Command } from 'commander';
 
@@ -60,7 +60,7 @@ export function addAuditCommands(program: Command, context: Context): void {
 
 /** No login has brackets: nobody can call themselves this. */
 function describeActor({ actorId, actor, tokenId }: AuditRow): string {
-  if (actorId === null) return '(command line)';
+  if (actorId === null) return actor === AUDIT_SYSTEM ? actor : '(command line)';
   return tokenId === null ? actor : `${actor} (token ${tokenId})`;
 }
 

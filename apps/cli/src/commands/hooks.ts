@@ -26,6 +26,7 @@ const COLUMNS: readonly Column<HookListing>[] = [
   { title: 'ACTIVE', cell: (row) => (row.active ? 'yes' : 'no') },
   { title: 'PENDING', cell: (row) => row.pending },
   { title: 'LAST SUCCESS', cell: (row) => formatTime(row.lastSuccessAt) },
+  { title: 'FAILING SINCE', cell: (row) => formatTime(row.failingSince) },
   { title: 'HELD SINCE', cell: (row) => formatTime(row.held?.since ?? null) },
   { title: 'HELD', cell: (row) => row.held?.code ?? null },
   { title: 'EVENTS', cell: (row) => row.events.join(' ') },
@@ -37,8 +38,8 @@ export function addHookCommands(program: Command, context: Context): void {
     .description('webhook endpoints; what waits for one is its lane, hook:<id>');
   addList(hooks, context);
   addShow(hooks, context);
-  addHold(hooks, context, 'pause');
-  addHold(hooks, context, 'resume');
+  addPause(hooks, context);
+  addResume(hooks, context);
   addHookChanges(hooks, context);
   addHookReplays(hooks, context);
 }
@@ -95,7 +96,9 @@ function describe(hook: HookListing): string {
     ['secret', describeSecret(hook)],
     ['pending', String(hook.pending)],
     ['last success', formatTime(hook.lastSuccessAt) || 'none'],
+    ['failing since', formatTime(hook.failingSince) || 'it is not'],
     ['held', hook.held === null ? 'no' : `${formatTime(hook.held.since)} ${hook.held.message}`],
+    ...keptLine(hook),
   ];
   if (hook.oldSecretHint !== null) return `${table(lines)}\n\n${hook.oldSecretHint}`;
   return table(lines);
@@ -106,6 +109,11 @@ function describeFilter(filter: HookFilter): string {
   if (condition === null) return `${filter.field}: unknown to this version`;
   const operator = condition.operator.replace('_', ' ');
   return `${filter.field} ${operator} ${condition.values.map((value) => JSON.stringify(value)).join(' or ')}`;
+}
+
+function keptLine({ held, pending, expiresAt }: HookListing): [string, string][] {
+  if (held === null || expiresAt === null) return [];
+  return [['kept', `${pending}, the first of them until ${formatTime(expiresAt)}`]];
 }
 
 function describeSecret({ secretChangedAt, oldSecretUntil }: HookListing): string {
@@ -123,49 +131,75 @@ function table(lines: readonly [string, string][]): string {
   ).trimStart();
 }
 
-const HOLDS = {
-  pause: {
-    description: 'keep what is sent to hooks until somebody resumes them (7 days at most)',
-    change: pauseHookAsOperator,
-    done: 'is paused',
-    refused: 'was not paused',
-  },
-  resume: {
-    description: 'end a hold, whatever its reason: what was kept is sent; mend the cause first',
-    change: resumeHookAsOperator,
-    done: 'is resumed',
-    refused: 'was not resumed',
-  },
-} as const satisfies Record<
-  string,
-  {
-    description: string;
-    change: (pool: Pool, queue: Queue, id: number) => Promise<HoldChange>;
-    done: string;
-    refused: string;
-  }
->;
+function addPause(hooks: Command, context: Context): void {
+  addHold(hooks, 'pause', 'keep what is sent to hooks until somebody resumes them (7 days at most)')
+    .addHelpText('after', '\nExample:\n  npx ghost hooks pause 12')
+    .action((ids: number[], { json }: { json?: boolean }) =>
+      changeHolds(context, ids, json, {
+        change: pauseHookAsOperator,
+        done: 'is paused',
+        refused: 'was not paused',
+      }),
+    );
+}
 
-function addHold(hooks: Command, context: Context, verb: keyof typeof HOLDS): void {
-  const { description, change, done, refused } = HOLDS[verb];
-  hooks
+function addResume(hooks: Command, context: Context): void {
+  addHold(
+    hooks,
+    'resume',
+    'end a hold, whatever its reason: what was kept is sent; mend the cause first',
+  )
+    .option('--discard', 'cancel what was kept, instead of sending it')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  npx ghost hooks resume 12\n  npx ghost hooks resume 12 --discard',
+    )
+    .action((ids: number[], { json, discard }: { json?: boolean; discard?: boolean }) =>
+      changeHolds(context, ids, json, {
+        change: (pool, queue, id) =>
+          resumeHookAsOperator(pool, queue, id, discard ? 'discard' : 'send'),
+        done: 'is resumed',
+        refused: 'was not resumed',
+      }),
+    );
+}
+
+function addHold(hooks: Command, verb: string, description: string): Command {
+  return hooks
     .command(verb)
     .description(description)
     .argument('<id...>', 'as "hooks list" shows them', addId)
-    .option('--json', 'print JSON')
-    .addHelpText('after', `\nExample:\n  npx ghost hooks ${verb} 12`)
-    .action((ids: number[], { json }: { json?: boolean }) =>
-      withPool(context, (pool) => {
-        const queue = createPostgresQueue({ pool });
-        return changeEach(context, ids, json, {
-          change: (id) => change(pool, queue, id),
-          tell: (made) =>
-            made.result === 'done'
-              ? { done: `Hook ${made.hookId} ${done}; pending: ${made.pending}.` }
-              : { refused: `Hook ${made.hookId} ${refused}: ${made.reason}.` },
-        });
-      }),
-    );
+    .option('--json', 'print JSON');
+}
+
+interface HoldVerb {
+  change: (pool: Pool, queue: Queue, id: number) => Promise<HoldChange>;
+  done: string;
+  refused: string;
+}
+
+function changeHolds(
+  context: Context,
+  ids: number[],
+  json: boolean | undefined,
+  { change, done, refused }: HoldVerb,
+): Promise<void> {
+  return withPool(context, (pool) => {
+    const queue = createPostgresQueue({ pool });
+    return changeEach(context, ids, json, {
+      change: (id) => change(pool, queue, id),
+      tell: (made) =>
+        made.result === 'done'
+          ? { done: `Hook ${made.hookId} ${done}; ${counts(made)}.` }
+          : { refused: `Hook ${made.hookId} ${refused}: ${made.reason}.` },
+    });
+  });
+}
+
+function counts({ pending, discarded }: Extract<HoldChange, { result: 'done' }>): string {
+  return discarded === undefined
+    ? `pending: ${pending}`
+    : `discarded: ${discarded}, pending: ${pending}`;
 }
 
 function addId(text: string, before: number[] = []): number[] {

@@ -11,7 +11,7 @@ export const auditEntry = pgTable(
     id: bigint('id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
     at: timestamp('at', { withTimezone: true }).notNull().defaultNow(),
     action: text('action').notNull(),
-    /** Null: an operator at the command line. */
+    /** Null: an operator at the command line, or delivery. */
     actorId: bigint('actor_id', { mode: 'number' }),
     actor: text('actor').notNull(),
     /** The API token that was used. */

@@ -61,6 +61,8 @@ export const deliveryLane = pgTable(
     /** People's and policy's pause: ends when someone resumes it. */
     heldReason: text('held_reason'),
     heldAt: timestamp('held_at', { withTimezone: true }),
+    /** When its people were last told that it fails; it counts for the streak of failures that began before. */
+    warnedAt: timestamp('warned_at', { withTimezone: true }),
     /** Whose lanes share a quarter of a worker's slots. */
     ownerId: bigint('owner_id', { mode: 'number' }),
     /** Where it leads, as the last enqueue knew it: lanes of one host share its sends. */
@@ -71,6 +73,8 @@ export const deliveryLane = pgTable(
     index('delivery_lane_due')
       .on(table.kind, table.version, table.standing, table.nextAt)
       .where(sql`${table.nextAt} < 'infinity'`),
+    // Fan-out asks it of every hook: there are few entries, and none for a lane that is not held.
+    index('delivery_lane_held').on(table.lane).where(sql`${table.heldReason} is not null`),
     check('delivery_lane_kind_known', sql`${table.kind} in ('email', 'webhook')`),
     check('delivery_lane_slots_positive', sql`${table.slots} is null or ${table.slots} > 0`),
     check('delivery_lane_earned_positive', sql`${table.earned} > 0`),

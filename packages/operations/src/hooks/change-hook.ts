@@ -3,8 +3,9 @@ import type { Transaction } from '@ghost/db';
 import { hookLane, type Queue, type Sql, sqlOf } from '@ghost/queue';
 import type { KeyRing } from '@ghost/vault';
 
-import { type AccessChange, recordAccessChange } from '../audit.js';
+import { type AccessChange, type AuditActor, recordAccessChange } from '../audit.js';
 import { refuseFutileFilters } from './futile-filters.js';
+import type { KeptChoice, Resumed } from './hook-hold.js';
 import { changedHeaders, type StoredHeaders } from './hook-headers.js';
 import {
   noteSecretChange,
@@ -30,6 +31,16 @@ export const HOOK_FIELDS = [
   'secret',
 ] as const;
 export type HookField = (typeof HOOK_FIELDS)[number];
+
+/** What may end that its endpoint refuses what it is sent. */
+const MENDS: ReadonlySet<HookField> = new Set<HookField>([
+  'url',
+  'active',
+  'github_signature',
+  'insecure_ssl',
+  'headers',
+  'secret',
+]);
 
 /** What people set of a hook. */
 export interface HookSettings extends StoredHeaders {
@@ -62,7 +73,7 @@ export interface HookChange {
 export interface HookAtHand {
   hook: HookSettings & { id: number };
   repository: NonNullable<AccessChange['repository']>;
-  actor: AccessChange['actor'];
+  actor: AuditActor;
   ring: KeyRing;
 }
 
@@ -98,6 +109,7 @@ export async function changeHook(
     secret = await storeOnlySecret(sql, ring, hook.id, change.secret);
     await noteSecretChange(sql, hook.id, null);
   }
+  if (changed.some((field) => MENDS.has(field))) await beginFreshPeriod(sql, hook.id);
   const detail = { changed, before: shownOf(hook), after: shownOf(after) };
   await auditHook(sql, at, 'hook.changed', detail);
   if (changed.includes('rate_limit'))
@@ -114,6 +126,7 @@ export async function rotateHookSecret(
   const sql = sqlOf(tx);
   const rotated = await rotateSecret(sql, at.ring, at.hook.id, rotation);
   await noteSecretChange(sql, at.hook.id, rotated.oldSecretUntil);
+  await beginFreshPeriod(sql, at.hook.id);
   await auditHook(sql, at, 'hook.secret_rotated', {
     generated: rotated.generated !== null,
     old_secret_until: rotated.oldSecretUntil?.toISOString() ?? null,
@@ -123,12 +136,30 @@ export async function rotateHookSecret(
 
 export async function auditHook(
   sql: Sql,
-  { hook, actor, repository }: Pick<HookAtHand, 'actor' | 'repository'> & { hook: { id: number } },
+  {
+    hook,
+    actor,
+    repository,
+  }: Pick<AccessChange, 'actor'> & {
+    hook: { id: number };
+    repository: HookAtHand['repository'];
+  },
   action: AccessChange['action'],
   detail: Readonly<Record<string, unknown>> = {},
 ): Promise<void> {
   const line = { action, actor, repository, detail: { hook: hook.id, ...detail } };
   await recordAccessChange(sql, line);
+}
+
+/** The line of one step of resuming a hook. */
+export async function auditResumed(
+  sql: Sql,
+  at: Parameters<typeof auditHook>[1],
+  { was, discarded, more }: Resumed,
+  kept: KeptChoice,
+): Promise<void> {
+  const detail = { was, ...(kept === 'discard' ? { discarded } : {}) };
+  await auditHook(sql, at, more ? 'hook.discarded' : 'hook.resumed', detail);
 }
 
 /** What the audit shows of a hook. Of the URL only where it leads: paths and queries often hold a secret. */
@@ -189,6 +220,14 @@ function fieldsChanged(
 /** The database keeps the fields of an object in an order of its own. */
 function textOf(filters: readonly HookFilter[]): string {
   return JSON.stringify(canonicalFilters(filters));
+}
+
+/** Somebody mended it, perhaps: how long it has failed counts anew, or the next fault would disable it. */
+async function beginFreshPeriod(sql: Sql, hookId: number): Promise<void> {
+  await sql.query(
+    'UPDATE delivery_lane SET failing_since = NULL WHERE lane = $1 AND failing_since IS NOT NULL',
+    [hookLane(hookId)],
+  );
 }
 
 async function updateHook(sql: Sql, id: number, after: HookSettings): Promise<void> {

@@ -32,6 +32,10 @@ export interface HookListing {
   oldSecretUntil: Date | null;
   oldSecretHint: string | null;
   lastSuccessAt: Date | null;
+  /** The first failure since the last success; null when none is newer. */
+  failingSince: Date | null;
+  /** When the first of what it keeps is given up; null where it is not held, or keeps nothing. */
+  expiresAt: Date | null;
   createdAt: Date;
 }
 
@@ -67,11 +71,15 @@ export async function listHooks(pool: Pool, list: HookList = {}): Promise<HookLi
        h.github_signature AS "githubSignature", h.insecure_ssl AS "insecureSsl", h.rate_limit AS "rateLimit", h.header_names AS "headerNames",
        h.secret_changed_at AS "secretChangedAt", h.old_secret_until AS "oldSecretUntil", h.created_at AS "createdAt",
        l.held_reason AS "heldReason", l.held_since AS "heldSince", l.last_success_at AS "lastSuccessAt",
+       l.failing_since AS "failingSince",
        t.status AS "lastStatus", t.started_at AS "lastStartedAt", now(),
-       (SELECT count(*) FROM delivery_job j WHERE j.lane = 'hook:' || h.id AND j.status = 'pending') AS pending
+       (SELECT count(*) FROM delivery_job j WHERE j.lane = 'hook:' || h.id AND j.status = 'pending') AS pending,
+       (SELECT min(j.expires_at) FROM delivery_job j
+        WHERE j.lane = 'hook:' || h.id AND j.status = 'pending' AND l.held_reason IS NOT NULL) AS "expiresAt"
      FROM hook h JOIN repository r ON r.id = h.repository_id JOIN account a ON a.id = r.owner_id
      LEFT JOIN LATERAL (
-       SELECT min(held_reason) AS held_reason, min(held_at) AS held_since, max(last_success_at) AS last_success_at
+       SELECT min(held_reason) AS held_reason, min(held_at) AS held_since, max(last_success_at) AS last_success_at,
+         min(failing_since) AS failing_since
        FROM delivery_lane WHERE lane = 'hook:' || h.id
      ) l ON true
      LEFT JOIN LATERAL (

@@ -4,19 +4,26 @@ import type { KeyRing } from '@ghost/vault';
 
 import {
   auditHook,
+  auditResumed,
   type ChangedHook,
   changeHook,
   type HookChange,
   rotateHookSecret,
 } from './change-hook.js';
 import { HookError } from './hook-error.js';
-import { pauseHook, resumeHook } from './hook-hold.js';
+import { type KeptChoice, pauseHook, resumeHook, resumeInSteps } from './hook-hold.js';
 import type { Rotated, Rotation } from './hook-secrets.js';
 import { lockHookById, showHook } from './hooks.js';
 
 /** What became of an operator's wish to pause or resume a hook; the reason says what to do instead. */
 export type HoldChange =
-  | { result: 'done'; hookId: number; pending: number }
+  | {
+      result: 'done';
+      hookId: number;
+      /** Kept, or due again. */
+      pending: number;
+      discarded?: number;
+    }
   | { result: 'refused'; hookId: number; reason: string };
 
 /**
@@ -75,19 +82,24 @@ export async function resumeHookAsOperator(
   pool: Pool,
   queue: Queue,
   id: number,
+  kept: KeptChoice = 'send',
 ): Promise<HoldChange> {
   return refusable(id, async () => {
-    const { pending, held } = await showHook(pool, id);
-    const resumed = await inTransaction(pool, async (tx) => {
-      const sql = sqlOf(tx);
-      const { repository } = await lockHookById(sql, id);
-      if (!(await resumeHook(sql, queue, id, 'operator'))) return false;
-      const line = { hook: { id }, repository, actor: null };
-      await auditHook(sql, line, 'hook.resumed', { was: held?.code ?? null });
-      return true;
-    });
-    if (resumed) return { result: 'done', hookId: id, pending };
-    return { result: 'refused', hookId: id, reason: 'it is not held' };
+    const resumed = await resumeInSteps(() =>
+      inTransaction(pool, async (tx) => {
+        const sql = sqlOf(tx);
+        const { repository } = await lockHookById(sql, id);
+        const step = await resumeHook(sql, queue, id, 'operator', kept);
+        if (step !== null) {
+          await auditResumed(sql, { hook: { id }, repository, actor: null }, step, kept);
+        }
+        return step;
+      }),
+    );
+    if (resumed === null) return { result: 'refused', hookId: id, reason: 'it is not held' };
+    const { pending } = await showHook(pool, id);
+    const { discarded } = resumed;
+    return { result: 'done', hookId: id, pending, ...(kept === 'discard' ? { discarded } : {}) };
   });
 }
 
