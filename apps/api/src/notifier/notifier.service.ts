@@ -20,6 +20,7 @@ import { addressPage, isAddressEvent } from './address-mail.js';
 import { audiencePage, type Candidate, countAudience } from './audience.js';
 import { chooseReader, type ReaderContext, type ReaderReason } from './choose-reader.js';
 import { personName } from './header-safe.js';
+import { hookPage, isHookMailEvent } from './hook-mail.js';
 import { readCursor, writeCursor } from './notifier-cursor.js';
 import { mailSender } from './mail-sender.js';
 import { type MailEvent, type ReaderSlots, threadMail } from './thread-mail.js';
@@ -38,8 +39,8 @@ interface Reader {
 }
 
 /**
- * Turns events of a thread into one mail for each person who follows it and may read it now, and an
- * address that was added into the mail that verifies it.
+ * Turns events of a thread into one mail for each person who follows it and may read it now, an address
+ * that was added into the mail that verifies it, and a hook that fails into one for its owner.
  */
 @Injectable()
 export class NotifierService implements FanoutConsumer {
@@ -53,6 +54,7 @@ export class NotifierService implements FanoutConsumer {
     if (isAddressEvent(event)) {
       return addressPage(tx, this.queue, event, mailSender(this.settings));
     }
+    if (isHookMailEvent(event)) return hookPage(tx, this.queue, event, mailSender(this.settings));
     if (!isMailEventType(event.type) || event.repositoryId === null) return NOTHING_TO_SEND;
     const mail = event as MailEvent & FanoutEvent;
     const { thread, sender } = mail.payload;
