@@ -76,6 +76,7 @@ export class FanoutWorld {
     mailFrom: { name: 'Ghost', address: 'noreply@ghost.example' },
     publicUrl: 'https://ghost.example',
     keyRing: testKeyRing(),
+    heldMost: 10_000,
   };
   readonly tokens = new UnsubscribeTokens(this.settings);
   readonly chains = new HookChains(this.settings);
@@ -91,7 +92,7 @@ export class FanoutWorld {
     this.db = createDatabase(this.pool);
     this.queue = createPostgresQueue({ pool: this.pool });
     this.notifier = new NotifierService(this.queue, this.settings, this.tokens);
-    this.webhooks = new WebhookFanoutService(this.queue, this.chains);
+    this.webhooks = new WebhookFanoutService(this.queue, this.chains, this.settings);
   }
 
   static async create(): Promise<FanoutWorld> {

@@ -15,7 +15,14 @@ export interface HookChoice {
 
 /** Why a hook of the repository gets nothing; code and detail are in `fanout_skip`. */
 export interface HookSkip {
-  reason: 'inactive' | 'not_subscribed' | 'filtered' | 'recursion' | typeof COMMENT_DELETED;
+  reason:
+    | 'inactive'
+    | 'not_subscribed'
+    | 'filtered'
+    | 'recursion'
+    | typeof COMMENT_DELETED
+    /** It is held, and keeps as much as it may. */
+    | 'held_full';
   /** Of `filtered` the field; of `recursion` whether the hook itself led there, or too many did. */
   detail: string | null;
 }

@@ -29,7 +29,7 @@ export const skippedAnswer = z
     event_id: z.string(),
     event: z.string(),
     skipped_at: time,
-    /** `inactive`, `not_subscribed`, `filtered`, `recursion` or `comment_deleted`. */
+    /** `inactive`, `not_subscribed`, `filtered`, `recursion`, `comment_deleted` or `held_full`. */
     reason: z.string(),
     message: z.string(),
   })
@@ -43,6 +43,8 @@ const WHY_SKIPPED: Readonly<Record<string, string | undefined>> = {
     'What hooks were sent led to it, over more hooks in a row than are allowed.',
   inactive: 'The hook was not active.',
   not_subscribed: 'The hook does not ask for this event.',
+  held_full:
+    'The hook was held, and kept as many deliveries as it may. Resume it, or discard what it keeps.',
   comment_deleted: 'The comment was deleted before it could be sent.',
 };
 
