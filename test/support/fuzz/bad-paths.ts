@@ -36,8 +36,11 @@ export function badPaths(world: FuzzWorld, at: FuzzOperation): BadRequest[] {
 /** The methods that the path does not take. */
 export function badMethods(world: FuzzWorld, at: FuzzOperation): BadRequest[] {
   const { template } = at;
+  // A fixed name where another route has a parameter (`replays/preview`) is that route's for its methods.
   const taken = new Set(
-    world.operations.filter((other) => other.template === template).map((other) => other.method),
+    world.operations
+      .filter((other) => covers(other.template, template))
+      .map(({ method }) => method),
   );
   return ALL_METHODS.filter((method) => !taken.has(method)).map((method) => ({
     name: `the method ${method}`,
@@ -45,4 +48,13 @@ export function badMethods(world: FuzzWorld, at: FuzzOperation): BadRequest[] {
     status: [405],
     code: 'method_not_allowed',
   }));
+}
+
+/** Whether every path of one template is one of the other's, too. */
+function covers(other: string, template: string): boolean {
+  const [parts, names] = [other.split('/'), template.split('/')];
+  return (
+    parts.length === names.length &&
+    parts.every((part, index) => part === names[index] || part.startsWith('{'))
+  );
 }

@@ -40,6 +40,7 @@ export interface FuzzAnswer {
 
 const PARAMETER = /\{(\w+)\}/gu;
 const ANSWER_WITHIN_MS = 20_000;
+const HOUR_MS = 3_600_000;
 const OTHERS = ['bob', 'cleo', 'dan', 'eve', 'finn', 'gus'];
 
 /** An API with something behind every kind of path, so that what is asked gets past the guard. */
@@ -51,7 +52,7 @@ export class FuzzWorld {
   private readonly token: string;
   private readonly agent = new Agent({ keepAlive: true, maxSockets: 8 });
   private readonly check: AnswerCheck;
-  private ids = { hook: 0, delivery: 0, event: '', comment: 0, token: 0 };
+  private ids = { hook: 0, delivery: 0, replay: 0, event: '', comment: 0, token: 0 };
 
   private constructor(
     { url, pool }: Pick<FuzzTarget, 'url' | 'pool'>,
@@ -111,6 +112,7 @@ export class FuzzWorld {
       `/repos/ada/engine/hooks/${hook.id}/deliveries/${delivery}`,
     );
     const event = attempt.body.explanation.event_id;
+    const replay = await this.replayOf(hook.id);
     const thread = '/repos/ada/engine/threads/1/comments';
     const comments = await this.ask('GET', thread);
     const comment =
@@ -119,7 +121,15 @@ export class FuzzWorld {
     const spare = tokens.body.find((token: Json) => token.label === 'spare');
     const token =
       spare ?? (await this.ask('POST', '/user/tokens', { label: 'spare', scopes: ['repo'] })).body;
-    this.ids = { hook: hook.id, delivery, event, comment: comment.id, token: token.id };
+    this.ids = { hook: hook.id, delivery, event, replay, comment: comment.id, token: token.id };
+  }
+
+  private async replayOf(hookId: number): Promise<number> {
+    const replays = `/repos/ada/engine/hooks/${hookId}/replays`;
+    const { body } = await this.ask('GET', replays);
+    if (body.length > 0) return body[0].id;
+    const since = new Date(Date.now() - HOUR_MS).toISOString();
+    return (await this.ask('POST', replays, { since })).body.id;
   }
 
   /** An attempt of a hook: no worker runs that would make one. */
@@ -146,6 +156,8 @@ export class FuzzWorld {
         return 'no-such-link';
       case 'delivery_id':
         return String(this.ids.delivery);
+      case 'replay_id':
+        return String(this.ids.replay);
       case 'event_id':
         return this.ids.event;
       case 'id':
