@@ -120,6 +120,7 @@ export class FanoutWorld {
       pino({ level: 'debug' }, { write }),
       options.retention ?? { worked: () => undefined },
       { wake: () => undefined },
+      { worked: () => undefined },
     );
     let stopping: Promise<void> | undefined;
     const stop = () => (stopping ??= service.onApplicationShutdown());

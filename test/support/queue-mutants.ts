@@ -221,6 +221,45 @@ export const QUEUE_MUTANTS: readonly QueueMutant[] = [
     verb: 'delivery_limit',
     changes: [['CASE WHEN "full" THEN now() ELSE next_at END', 'next_at']],
   },
+  {
+    name: 'redeliver: what has no lane any more, too',
+    verb: 'delivery_redeliver',
+    changes: [
+      ['ORDER BY l.moves DESC LIMIT 1) IS NOT NULL', 'LIMIT 1) IS DISTINCT FROM j.id::text'],
+    ],
+  },
+  {
+    name: 'cancelLater: the lane is not held',
+    verb: 'delivery_cancel_later',
+    changes: [["held_reason = p_reason, held_at = now(), next_at = 'infinity'", 'kind = kind']],
+  },
+  {
+    name: 'cancelSome: takes what a worker holds',
+    verb: 'delivery_cancel_some',
+    changes: [
+      [
+        'WHERE j.id = ANY (v_ids) AND j.finished_at IS NULL AND (j.lease_until IS NULL OR j.lease_until <= now())',
+        'WHERE j.id = ANY (v_ids) AND j.finished_at IS NULL',
+      ],
+    ],
+  },
+  {
+    name: 'cancelSome: does not look once more from the beginning',
+    verb: 'delivery_cancel_some',
+    changes: [['EXIT WHEN v_note.after_id = c_start AND v_note.after_account_id = 0', 'EXIT']],
+  },
+  {
+    name: 'removeLane: does not look for jobs',
+    verb: 'delivery_remove_lane',
+    changes: [["j.status = 'pending' LIMIT 1", "j.status = 'pending' AND false LIMIT 1"]],
+  },
+  {
+    name: 'removeLane: does not lock the lane',
+    verb: 'delivery_remove_lane',
+    changes: [
+      ['ORDER BY l.moves DESC LIMIT 1 FOR UPDATE SKIP LOCKED', 'ORDER BY l.moves DESC LIMIT 1'],
+    ],
+  },
 ];
 
 /** Puts a fault in; throws where a text to be replaced is not there exactly once, so that no mutant is blind. */

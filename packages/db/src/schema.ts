@@ -4,6 +4,7 @@ export * from './tables/audit-entry.js';
 export * from './tables/comment-counter.js';
 export * from './tables/comment.js';
 export * from './tables/delivery-attempt.js';
+export * from './tables/delivery-cancellation.js';
 export * from './tables/delivery-content.js';
 export * from './tables/delivery-job.js';
 export * from './tables/delivery-lane-key.js';

@@ -28,7 +28,7 @@ export interface DeliveryRow {
   lane: string;
   status: JobStatus;
   waiting: Waiting | null;
-  /** Why its lane is held. */
+  /** Why its lane is held, or its repository is no more. */
   heldReason: string | null;
   /** Charged tries of the current budget. */
   attempts: number;
@@ -64,11 +64,15 @@ export interface DeliveryRecord {
   finished_at: Date | null;
 }
 
+/** Of a job `j` whose repository was deleted: it is about to be cancelled. Of a deleted hook the lane is held. */
+const CANCELLATION =
+  'SELECT c.reason FROM delivery_cancellation c WHERE c.repository_id = j.repository_id';
+
 /** {@link Waiting} of a job `j` in its lane `l`. */
 export const WAITING = `CASE
       WHEN j.status <> 'pending' THEN NULL
       WHEN j.lease_until > now() THEN 'in_flight'
-      WHEN l.held_reason IS NOT NULL THEN 'held'
+      WHEN l.held_reason IS NOT NULL OR EXISTS (${CANCELLATION}) THEN 'held'
       WHEN l.not_before > now() THEN 'resting'
       WHEN j.run_at <= now() THEN 'due'
       ELSE 'scheduled'
@@ -78,7 +82,7 @@ export const WAITING = `CASE
 export const SELECT_DELIVERIES = `
   SELECT j.id, j.event_id, j.kind, a.login, j.own #>> '{to,address}' AS address, h.url, j.hook_id, j.account_id,
     j.lane, j.status, j.attempts, j.tries, j.last_error, j.redelivery, j.run_at, j.created_at, j.finished_at,
-    CASE WHEN j.status = 'pending' THEN l.held_reason END AS held_reason,
+    CASE WHEN j.status = 'pending' THEN coalesce(l.held_reason, (${CANCELLATION} LIMIT 1)) END AS held_reason,
     ${WAITING} AS waiting
   FROM delivery_job j
   LEFT JOIN account a ON a.id = j.account_id

@@ -1,6 +1,11 @@
 export * from './accounts.js';
 export { AccountError, type AccountProblem } from './account-error.js';
 export {
+  areCancellationsLeft,
+  type CancelledBehind,
+  finishCancellations,
+} from './cancelling/finish-cancellations.js';
+export {
   checkEmail,
   checkOwnEmail,
   checkExpiry,

@@ -90,6 +90,29 @@ describe('retryJob', () => {
   });
 });
 
+test('what is pending of a deleted hook or repository says so, and that it ends', async () => {
+  const { hookJob, mailJob, hookId } = await createJobScene(pool);
+  await inTransaction(pool, async (tx) => {
+    await sqlOf(tx).query('DELETE FROM repository', []);
+    const { rows } = await pool.query<{ id: string }>('SELECT id FROM repository');
+    const targets = [{ hookId }, { repositoryId: Number(rows[0]?.id) }];
+    await queue.cancelLater(sqlOf(tx), targets, 'repository_deleted');
+  });
+  const waits = { status: 'pending', waiting: 'held', heldReason: 'repository_deleted' };
+  expect((await listJobs(pool, { status: 'pending' })).toSorted(byKind)).toMatchObject([
+    { jobId: mailJob, ...waits },
+    { jobId: hookJob, ...waits },
+  ]);
+  for (const jobId of [hookJob, mailJob]) {
+    expect(await retryJob(pool, queue, jobId)).toMatchObject({
+      reason: 'its hook or repository was deleted, and it is about to be cancelled',
+    });
+  }
+});
+
+const byKind = (one: { kind: string }, other: { kind: string }) =>
+  one.kind.localeCompare(other.kind);
+
 describe('retryJob and a deletion of the hook', () => {
   test('that is under way: the retry waits, and finds nobody', async () => {
     const { hookJob, hookId } = await createJobScene(pool);

@@ -118,6 +118,7 @@ const NO_ADDRESS: Record<MailFault, string> = {
   address_removed: 'its address was removed from the account, or is not verified',
   address_verified: 'its address was verified meanwhile',
   link_expired: 'its link has expired: adding the address again sends a new one',
+  repository_deleted: 'its repository was deleted',
 };
 
 /** A removal of the address waits for this transaction, and then cancels what it queued. */
@@ -146,6 +147,9 @@ function refused(jobId: string, reason: string): JobChange {
 }
 
 function whyPending(job: DeliveryRow): string {
+  if (job.targetGone || job.heldReason === 'repository_deleted') {
+    return 'its hook or repository was deleted, and it is about to be cancelled';
+  }
   if (job.waiting === 'held') {
     return `it is pending, and its lane ${job.lane} is held (${job.heldReason}): it is sent when the lane resumes`;
   }

@@ -1,3 +1,4 @@
+import { hookLane } from '@ghost/queue';
 import { describe, expect, test } from 'vitest';
 
 import { waitUntil } from '../../../test/support/wait-until.js';
@@ -69,6 +70,59 @@ export function controlConformance(bench: () => QueueBench): void {
         expect(await harness.job(id)).toMatchObject({ status: ended });
       }
       for (const id of other) expect(await harness.job(id)).toMatchObject({ status: 'pending' });
+    });
+
+    test('of a deleted hook nothing is claimed any more; steps end it, but for what is sent just now, and its lane goes', async () => {
+      const { harness, queue, hook, anotherHook } = bench();
+      const lane = hookLane(hook);
+      const ids = await enqueueWebhooks(harness, queue, hook, 5);
+      const [flying] = await claimWebhooks(queue, 1);
+      if (!flying) throw new Error('nothing claimed');
+      await harness.inTransaction((tx) =>
+        queue.cancelLater(tx, [{ hookId: hook }], 'hook_deleted'),
+      );
+      const other = anotherHook();
+      const [kept = ''] = await enqueueWebhooks(harness, queue, other, 1);
+      expect((await claimWebhooks(queue)).map((job) => job.id)).toEqual([kept]);
+      const step = () => harness.inTransaction((tx) => queue.cancelSome(tx, 3));
+      const done = { ended: [], waitMs: 0, target: lane };
+      // Of its first three jobs one is in hand.
+      expect(await step()).toEqual({ ...done, cancelled: 2 });
+      expect(await step()).toEqual({ ...done, cancelled: 2 });
+      const waiting = await step();
+      expect(waiting).toMatchObject({ cancelled: 0, target: null, ended: [] });
+      expect(waiting.waitMs).toBeGreaterThan(0);
+      expect(await queue.settle([settlement(flying, 'retry')])).toHaveLength(1);
+      expect(await step()).toEqual({ ...done, cancelled: 1 });
+      expect(await step()).toEqual({ cancelled: 0, target: null, ended: [lane], waitMs: null });
+      for (const id of ids) {
+        expect(await harness.job(id)).toMatchObject({
+          ...{ status: 'cancelled', lastError: 'hook_deleted' },
+          tries: id === flying.id ? 1 : 0,
+        });
+      }
+      expect([...(await harness.lanes([lane, hookLane(other)])).keys()]).toEqual([hookLane(other)]);
+      expect(await harness.job(kept)).toMatchObject({ status: 'pending', leased: true });
+      // Without a lane nobody would ever claim it.
+      expect(await harness.inTransaction((tx) => queue.redeliver(tx, ids))).toEqual([]);
+    });
+
+    test('mail of a deleted repository is sent no more, also where a worker has it; steps end all of it', async () => {
+      const { harness, queue, hook } = bench();
+      const address = `reader@conformance-${hook}.test`;
+      const id = await enqueueMail(harness, queue, 3000 + hook, address);
+      const [mail] = (await queue.claim({ ...MAILS, jobs: 10, lanes: 10 })).jobs;
+      if (!mail) throw new Error('nothing claimed');
+      const target = { repositoryId: 1 };
+      await harness.inTransaction((tx) => queue.cancelLater(tx, [target], 'repository_deleted'));
+      expect(await queue.confirm(mail)).toBe('repository_deleted');
+      const step = () => harness.inTransaction((tx) => queue.cancelSome(tx, 500));
+      expect(await step()).toMatchObject({ target: 'repository:1', ended: [] });
+      expect(await step()).toMatchObject({ cancelled: 0, ended: ['repository:1'], waitMs: null });
+      expect(await queue.confirm(mail)).toBe('lost');
+      expect(await harness.job(id)).toMatchObject({
+        ...{ status: 'cancelled', lastError: 'repository_deleted', leased: false },
+      });
     });
 
     test('hold keeps what is enqueued later; resume sends it', async () => {

@@ -47,17 +47,18 @@ async function agingStatements(pool: Pool): Promise<string[]> {
        string_agg(format('%1$I = %1$I - $1 * interval ''1 millisecond''', column_name), ', '),
        CASE table_name WHEN 'delivery_job' THEN 'WHERE finished_at IS NULL' ELSE '' END) AS statement
      FROM information_schema.columns
-     WHERE table_schema = 'public' AND table_name IN ('delivery_job', 'delivery_lane')
+     WHERE table_schema = 'public' AND table_name IN ('delivery_job', 'delivery_lane', 'delivery_cancellation')
        AND data_type = 'timestamp with time zone'
      GROUP BY table_name`,
   );
-  if (rows.length !== 2) throw new Error('The tables of the queue are not there.');
+  if (rows.length !== 3) throw new Error('The tables of the queue are not there.');
   return rows.map(({ statement }) => statement);
 }
 
 /** Removes all jobs and lanes. */
 export async function emptyQueue(pool: Pool): Promise<void> {
-  for (const table of ['delivery_attempt', 'delivery_job', 'delivery_lane']) {
+  const tables = ['attempt', 'cancellation', 'job', 'lane', 'lane_key'];
+  for (const table of tables.map((name) => `delivery_${name}`)) {
     await pool.query(`DELETE FROM ${table}`);
   }
 }

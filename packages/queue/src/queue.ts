@@ -153,14 +153,31 @@ export interface Settled {
 
 export type CancelTarget =
   | { repositoryId: number; accountId: number }
-  | { repositoryId: number }
   | { hookId: number }
   /** All that these events made. */
   | { eventIds: readonly string[] }
   | { jobIds: readonly string[] };
 
+/** What was deleted: a hook, whose webhooks end, or a repository, whose mail does. */
+export type DeletedTarget = { hookId: number } | { repositoryId: number };
+
+/** What a step of {@link Queue.cancelSome} did. */
+export interface CancelStep {
+  cancelled: number;
+  /** Of which: a lane, or `repository:<id>`; null where there was nothing to do. */
+  target: string | null;
+  /** Targets of which nothing is pending any more. */
+  ended: string[];
+  /** When the next step has something to do: 0 for now, null when nothing is left. */
+  waitMs: number | null;
+}
+
 /** Why a mail must not go to its address any more; whoever holds the job cancels it with this reason. */
-export type MailFault = 'address_removed' | 'address_verified' | 'link_expired';
+export type MailFault =
+  | 'address_removed'
+  | 'address_verified'
+  | 'link_expired'
+  | 'repository_deleted';
 
 /** `lost`: the lease is not current any more, and the job is somebody else's or ended. */
 export type Confirmation = 'current' | 'lost' | MailFault;
@@ -191,6 +208,13 @@ export interface Queue {
   nextDue(known: KnownJobs, options?: { slow?: boolean; tidy?: boolean }): Promise<NextDue>;
   /** Ends pending jobs whose reason is gone; a worker that holds one loses its fence. */
   cancel(tx: Sql, target: CancelTarget, reason: string): Promise<number>;
+  /**
+   * Sees to it that nothing pending of deleted targets is sent from the commit on, but for webhooks that a worker is sending,
+   * and has it cancelled by {@link Queue.cancelSome}. Takes the same time however much it is. Nothing may be enqueued for them any more.
+   */
+  cancelLater(tx: Sql, targets: readonly DeletedTarget[], reason: string): Promise<void>;
+  /** Cancels up to so many jobs of deleted targets; the lane of a hook goes with its last. In a transaction of its own. */
+  cancelSome(sql: Sql, jobs: number): Promise<CancelStep>;
   hold(tx: Sql, lane: string, reason: string): Promise<void>;
   resume(tx: Sql, lane: string): Promise<boolean>;
   /** Sets how many jobs of a lane may be in flight at once, over all workers; null: the workers' default. */

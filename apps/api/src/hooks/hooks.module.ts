@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 
+import { CancellingModule } from '../cancelling/cancelling.module.js';
 import { DeliveriesController } from './deliveries/deliveries.controller.js';
 import { DeliveriesService } from './deliveries/deliveries.service.js';
 import { HookEventsController } from './events/hook-events.controller.js';
@@ -9,7 +10,7 @@ import { ReplayModule } from './replays/replay.module.js';
 import { UndeliveredController } from './undelivered/undelivered.controller.js';
 
 @Module({
-  imports: [ReplayModule],
+  imports: [CancellingModule, ReplayModule],
   controllers: [HooksController, DeliveriesController, HookEventsController, UndeliveredController],
   providers: [HooksService, DeliveriesService],
 })

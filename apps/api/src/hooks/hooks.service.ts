@@ -29,6 +29,7 @@ import { count, eq, sql } from 'drizzle-orm';
 import type { Logger } from 'pino';
 
 import type { Account } from '../accounts/current-account.js';
+import { CancellingService } from '../cancelling/cancelling.service.js';
 import { DATABASE, LOGGER, POOL, QUEUE, SETTINGS } from '../database/tokens.js';
 import { invalidField } from '../http/api-error.js';
 import type { Page } from '../http/page.js';
@@ -83,6 +84,7 @@ export class HooksService {
     @Inject(QUEUE) private readonly queue: Queue,
     @Inject(SETTINGS) private readonly settings: Settings,
     @Inject(LOGGER) private readonly logger: Logger,
+    @Inject(CancellingService) private readonly cancelling: CancellingService,
   ) {}
 
   /** Makes a hook and pings it alone. */
@@ -211,8 +213,8 @@ export class HooksService {
   }
 
   /**
-   * Deletes a hook and cancels what waits for it. The lock on the repository waits for pages of
-   * fan-out that still saw the hook, so that none enqueues for it afterwards.
+   * Deletes a hook; what waits for it is sent no more, and cancelled behind. The lock on the repository waits
+   * for pages of fan-out that still saw the hook, so that none enqueues for it afterwards.
    */
   async remove(account: Account, path: HookPath, check: HookCheck): Promise<void> {
     await inTransaction(this.pool, async (tx) => {
@@ -222,8 +224,9 @@ export class HooksService {
       await tx.delete(schema.hook).where(eq(schema.hook.id, path.id));
       const at = this.atHand(account, access, found.hook);
       await auditHook(sqlOf(tx), at, 'hook.removed', { before: shownOf(found.hook) });
-      await this.queue.cancel(sqlOf(tx), { hookId: path.id }, 'hook_deleted');
+      await this.queue.cancelLater(sqlOf(tx), [{ hookId: path.id }], 'hook_deleted');
     });
+    this.cancelling.wake();
   }
 
   /** Sends a ping to one hook alone. */

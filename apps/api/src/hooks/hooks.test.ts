@@ -282,6 +282,8 @@ describe('deleting hooks', () => {
     await waitUntil(async () => (await jobsOf(hook.id)).length > 0, { what: 'the ping' });
     const answer = await ada.ask('DELETE', `${HOOKS}/${hook.id}`);
     expect(answer).toMatchObject({ status: 204, body: undefined });
+    const isOver = async () => (await jobsOf(hook.id))[0]?.status !== 'pending';
+    await waitUntil(isOver, { what: 'the ping to be cancelled' });
     expect(await jobsOf(hook.id)).toEqual([{ status: 'cancelled', last_error: 'hook_deleted' }]);
     for (const method of ['GET', 'DELETE']) {
       expect((await ada.ask(method, `${HOOKS}/${hook.id}`)).status).toBe(404);

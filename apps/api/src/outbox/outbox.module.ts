@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 
+import { CancellingModule } from '../cancelling/cancelling.module.js';
 import { ReplayModule } from '../hooks/replays/replay.module.js';
 import { NotifierModule } from '../notifier/notifier.module.js';
 import { RetentionModule } from '../retention/retention.module.js';
@@ -7,7 +8,7 @@ import { WebhookFanoutModule } from '../webhook-fanout/webhook-fanout.module.js'
 import { OutboxService } from './outbox.service.js';
 
 @Module({
-  imports: [NotifierModule, ReplayModule, RetentionModule, WebhookFanoutModule],
+  imports: [CancellingModule, NotifierModule, ReplayModule, RetentionModule, WebhookFanoutModule],
   providers: [OutboxService],
   exports: [OutboxService],
 })

@@ -18,6 +18,7 @@ import {
 } from '@nestjs/common';
 import type { Logger } from 'pino';
 
+import { CancellingService } from '../cancelling/cancelling.service.js';
 import {
   DATABASE_CONNECTION,
   type DatabaseConnection,
@@ -98,6 +99,7 @@ export class OutboxService implements OnApplicationBootstrap, OnApplicationShutd
     @Inject(LOGGER) private readonly logger: Logger,
     @Inject(RetentionService) private readonly retention: Pick<RetentionService, 'worked'>,
     @Inject(ReplayRunner) replays: Pick<ReplayRunner, 'wake'>,
+    @Inject(CancellingService) private readonly cancelling: Pick<CancellingService, 'worked'>,
   ) {
     this.sql = sqlOfPool(pool);
     this.progress = new OutboxProgress(this.sql, settings.outboxRetryBaseMs);
@@ -194,6 +196,7 @@ export class OutboxService implements OnApplicationBootstrap, OnApplicationShutd
       if (this.worked) {
         this.worked = false;
         this.retention.worked();
+        this.cancelling.worked();
       }
       if (dueInMs === null) return;
       this.wakeIn(dueInMs === 0 ? OVERDUE_WAIT_MS : Math.min(dueInMs, RETRY_INTERVAL_MS));

@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 
+import { CancellingModule } from '../cancelling/cancelling.module.js';
 import { CollaboratorsController } from './collaborators.controller.js';
 import { MembersService } from './members.service.js';
 import { RepositoriesController } from './repositories.controller.js';
@@ -10,6 +11,7 @@ import { SubscriptionsController } from './subscriptions.controller.js';
 import { SubscriptionsService } from './subscriptions.service.js';
 
 @Module({
+  imports: [CancellingModule],
   controllers: [
     RepositoriesController,
     RepositoryListsController,

@@ -4,6 +4,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { eq, inArray, sql } from 'drizzle-orm';
 
 import type { Account } from '../accounts/current-account.js';
+import { CancellingService } from '../cancelling/cancelling.service.js';
 import { DATABASE, POOL, QUEUE } from '../database/tokens.js';
 import { invalidField, missingScope } from '../http/api-error.js';
 import { auditAccess } from './audit-access.js';
@@ -22,6 +23,7 @@ export class RepositoriesService {
     @Inject(DATABASE) private readonly db: Database,
     @Inject(POOL) private readonly pool: Pool,
     @Inject(QUEUE) private readonly queue: Queue,
+    @Inject(CancellingService) private readonly cancelling: CancellingService,
   ) {}
 
   /** Makes a repository of the account; its owner watches it from the start. */
@@ -86,7 +88,7 @@ export class RepositoriesService {
   }
 
   /**
-   * Deletes a repository with all that is in it, and cancels what waits to be sent for it. Its events
+   * Deletes a repository with all that is in it; what waits for it is sent no more, and cancelled behind. Its events
    * stay, as does what was sent; those that fan-out has not seen yet find nobody.
    */
   async remove(
@@ -100,12 +102,16 @@ export class RepositoriesService {
       const { repository } = access;
       const detail = { before: visibilityOf(repository) };
       await auditAccess(tx, access, { action: 'repository.deleted', actor: account, detail });
+      const hooks = await tx
+        .select({ hookId: schema.hook.id })
+        .from(schema.hook)
+        .where(eq(schema.hook.repositoryId, repository.id));
       await clearOut(tx, repository.id);
       await tx.delete(schema.repository).where(eq(schema.repository.id, repository.id));
-      // Last, as it locks lanes that others' mail passes through.
-      const target = { repositoryId: repository.id };
-      await this.queue.cancel(sqlOf(tx), target, 'repository_deleted');
+      const targets = [...hooks, { repositoryId: repository.id }];
+      await this.queue.cancelLater(sqlOf(tx), targets, 'repository_deleted');
     });
+    this.cancelling.wake();
   }
 }
 

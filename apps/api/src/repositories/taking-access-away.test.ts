@@ -161,12 +161,17 @@ describe('making a repository private', () => {
 
 describe('deleting a repository', () => {
   const remove = () => ada.ask('DELETE', `/repos/ada/${repository}`);
+  const untilEnded = () =>
+    waitUntil(async () => (await jobs()).every(({ status }) => status !== 'pending'), {
+      what: 'what waited to be cancelled',
+    });
 
   test('ends everything that waits for it', async () => {
     await addHook();
     await openThread();
     await untilFannedOut();
     expect((await remove()).status).toBe(204);
+    await untilEnded();
     expect(await jobs()).toMatchObject([
       { login: 'cleo', ...deleted },
       { login: 'eve', ...deleted },
@@ -177,6 +182,7 @@ describe('deleting a repository', () => {
   test('waits for an open page of fan-out, and ends what it enqueued', async () => {
     await addHook();
     expect(await duringAPage(remove)).toBe(204);
+    await untilEnded();
     const left = await jobs();
     expect(left.length).toBeGreaterThan(0);
     expect(new Set(left.map(({ status }) => status))).toEqual(new Set(['cancelled']));

@@ -75,6 +75,16 @@ describe('whether a job is current', () => {
     expect(asked.filter((verb) => verb === 'MAIL')).toHaveLength(2);
   });
 
+  test.each(['address_removed', 'repository_deleted'] as const)(
+    'or must go nowhere (%s): it is cancelled so, and nothing is sent',
+    async (fault) => {
+      const relay = await mailCatcher();
+      const { outcome } = await emailSender(relay.port, { confirm: async () => fault }).send();
+      expect(outcome).toEqual({ verdict: 'cancelled', reason: fault });
+      expect(relay.mails()).toHaveLength(0);
+    },
+  );
+
   test('and cannot be told: a fault of ours, and nothing is sent', async () => {
     const relay = await mailCatcher();
     const away = new Error('the database is away');

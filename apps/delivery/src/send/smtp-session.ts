@@ -129,6 +129,7 @@ function whyUnsent({ current, fault }: Progress): SmtpResult | undefined {
     case 'address_removed':
     case 'address_verified':
     case 'link_expired':
+    case 'repository_deleted':
       return { kind: 'cancelled', reason: current };
     case undefined:
     case 'asked':

@@ -73,8 +73,11 @@ export const deliveryLane = pgTable(
     index('delivery_lane_due')
       .on(table.kind, table.version, table.standing, table.nextAt)
       .where(sql`${table.nextAt} < 'infinity'`),
-    // Fan-out asks it of every hook: there are few entries, and none for a lane that is not held.
-    index('delivery_lane_held').on(table.lane).where(sql`${table.heldReason} is not null`),
+    // Fan-out asks it of every hook, and once a day what outlived its time is looked for: there are few entries, and none
+    // for a lane that is not held.
+    index('delivery_lane_held')
+      .on(table.lane, table.version)
+      .where(sql`${table.heldReason} is not null`),
     check('delivery_lane_kind_known', sql`${table.kind} in ('email', 'webhook')`),
     check('delivery_lane_slots_positive', sql`${table.slots} is null or ${table.slots} > 0`),
     check('delivery_lane_earned_positive', sql`${table.earned} > 0`),

@@ -5,6 +5,7 @@ import { createPostgresQueue, sqlOfPool } from '@ghost/queue';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 import { addOldAttempts, addOldEvents, countRows } from '../../../../test/support/old-rows.js';
+import { proveLanes } from '../../../../test/support/prove-lanes.js';
 import { createTestDatabase, type TestDatabase } from '../../../../test/support/test-database.js';
 import { waitUntil } from '../../../../test/support/wait-until.js';
 import { retryOutbox } from '../outbox.js';
@@ -73,11 +74,12 @@ describe('what is pruned', () => {
 
   test('an event stays, with its content, until the last of its jobs is old too', async () => {
     const [eventId = ''] = await addOldEvents(pool, { events: 1, daysAgo: 400, jobs: 3 });
-    const { rows } = await pool.query<{ id: string }>(
-      'SELECT id FROM delivery_job WHERE event_id = $1 LIMIT 1',
+    const { rows } = await pool.query<{ id: string; lane: string }>(
+      'SELECT id, lane FROM delivery_job WHERE event_id = $1 LIMIT 1',
       [eventId],
     );
     const jobId = rows[0]?.id ?? '';
+    await proveLanes(pool, [rows[0]?.lane ?? '']);
     await createPostgresQueue({ pool }).redeliver(sqlOfPool(pool), [jobId]);
     expect(await countPrunable(pool, DAYS)).toEqual({ ...NOTHING, jobs: 2 });
     expect(await run()).toMatchObject({ counts: { jobs: 2, events: 0, contents: 0 } });

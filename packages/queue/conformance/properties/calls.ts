@@ -1,4 +1,4 @@
-import type { Lease, Settled } from '@ghost/queue';
+import type { CancelStep, Lease, Settled } from '@ghost/queue';
 
 import type { JobState, LaneState } from '../queue-states.js';
 import type { Report } from './steps.js';
@@ -12,7 +12,8 @@ export type Call =
   | { call: 'release'; leases: Lease[]; answer: number }
   | { call: 'cancel'; ids: string[]; answer: number }
   | { call: 'redeliver'; ids: string[]; answer: string[] }
-  | { call: 'hold'; lane: string }
+  | { call: 'hold' | 'cancelLater'; lane: string }
+  | { call: 'cancelSome'; answer: CancelStep }
   | { call: 'limit'; lane: string; slots: number | null }
   | { call: 'resume'; lane: string; answer: boolean };
 

@@ -28,6 +28,8 @@ const claim: Verb = {
   slowJobs: 500,
   alone: false,
 };
+const deleteLane: Verb = { verb: 'cancelLater', lane: 0 };
+const cancelSome: Verb = { verb: 'cancelSome' };
 const look: Step = { do: 'look' };
 const inside: Step = { do: 'inside', slot: 0, verb: jobs(1) };
 
@@ -128,6 +130,59 @@ export const KNOWN_INTERLEAVINGS: readonly (readonly Step[])[] = [
     run(jobs(3)),
     ...Array.from({ length: 6 }, () => [drain(0), pass(3)]).flat(),
     run(jobs(1)),
+    look,
+  ],
+  // A deleted lane: what is free ends, what a worker holds is its own, and then the lane is gone.
+  [
+    run(jobs(3)),
+    run({ ...claim, jobs: 1 }),
+    run(deleteLane),
+    run(cancelSome),
+    run(cancelSome),
+    run(settle(report('retry'))),
+    run(cancelSome),
+    run(cancelSome),
+    run({ verb: 'redeliver', picks: [0, 1, 2] }),
+    look,
+    drain(1),
+  ],
+  // What comes back is due before what a step reached already.
+  [
+    run(jobs(1)),
+    run(jobs(1, 3)),
+    drain(0),
+    run(deleteLane),
+    run(cancelSome),
+    run(settle(report('retry'))),
+    run(cancelSome),
+    run(cancelSome),
+    look,
+  ],
+  // While its lane is removed a job is enqueued there: before, beside and after it.
+  ...Array.from({ length: 6 }, () => [
+    run(jobs(1)),
+    run(deleteLane),
+    run(cancelSome),
+    inside,
+    run(cancelSome, commit),
+    run(cancelSome),
+    look,
+    drain(1),
+  ]),
+  ...Array.from({ length: 6 }, () => [
+    run(deleteLane),
+    run(cancelSome, jobs(1), { verb: 'hold', lane: 0 }),
+    run(cancelSome, jobs(1)),
+    look,
+    drain(1),
+  ]),
+  // Whoever holds the lane just now is not waited for.
+  [
+    run(deleteLane),
+    { do: 'inside', slot: 0, verb: { verb: 'limit', lane: 0, slots: 2 } },
+    run(cancelSome),
+    run(commit),
+    run(cancelSome),
     look,
   ],
 ];

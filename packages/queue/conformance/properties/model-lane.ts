@@ -8,6 +8,8 @@ const FAILURES_OPEN_BREAKER = 5;
 const DRIFT_S = 20;
 
 export interface ModelLane {
+  /** A lane is made by its first job, and goes with the hook that it was of. */
+  there: boolean;
   held: boolean;
   /** Its own limit, where it has one. */
   limit: number | null;
@@ -33,6 +35,7 @@ export interface LaneEffects {
 
 export function newLane(proven: boolean, earned: number): ModelLane {
   return {
+    there: proven,
     held: false,
     limit: null,
     standing: proven ? 'proven' : 'slow',

@@ -246,6 +246,7 @@ export class PropertyRun {
     if (!worker) return;
     await this.#drain(worker);
     await this.#deliverAll(worker);
+    await this.#cancelAll();
     for (const lane of this.#lanes.keys()) await this.#atOnce([{ verb: 'resume', lane }]);
     await this.#deliverAll(worker);
     const left = this.#lanes.flatMap((lane) => this.#model.inLane(lane));
@@ -258,6 +259,15 @@ export class PropertyRun {
     if (left.length > 0 || due !== null) {
       throw new Objection(`${left.length} jobs are left, and nextDue says ${due}`);
     }
+  }
+
+  /** What a crashed worker held is free when its leases end. */
+  async #cancelAll(): Promise<void> {
+    await this.#pass(LEASE_UNITS);
+    for (let round = 0; round < DRAIN_ROUNDS && this.#model.deleted.length > 0; round += 1) {
+      await this.#atOnce([{ verb: 'cancelSome' }]);
+    }
+    if (this.#model.deleted.length > 0) throw new Objection('deleted lanes are never done with');
   }
 
   async #deliverAll(worker: Worker): Promise<void> {

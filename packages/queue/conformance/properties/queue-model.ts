@@ -43,6 +43,8 @@ export class QueueModel {
   now = 0;
   jobs = new Map<string, ModelJob>();
   lanes = new Map<string, ModelLane>();
+  /** Lanes that were deleted, once for each time, until a step found nothing pending in them. */
+  deleted: string[] = [];
 
   constructor(slots: number) {
     this.slots = slots;
@@ -57,6 +59,7 @@ export class QueueModel {
     copy.now = this.now;
     copy.jobs = structuredClone(this.jobs);
     copy.lanes = structuredClone(this.lanes);
+    copy.deleted = [...this.deleted];
     return copy;
   }
 
@@ -77,11 +80,18 @@ export class QueueModel {
         return this.#cancel(call);
       case 'redeliver':
         return this.#redeliver(call);
-      case 'hold':
+      case 'cancelLater':
+        if (!this.lane(call.lane).there) return;
         this.lane(call.lane).held = true;
+        this.deleted.push(call.lane);
+        return;
+      case 'cancelSome':
+        return this.#cancelSome(call);
+      case 'hold':
+        Object.assign(this.lane(call.lane), { there: true, held: true });
         return;
       case 'limit':
-        this.lane(call.lane).limit = call.slots;
+        Object.assign(this.lane(call.lane), { there: true, limit: call.slots });
         return;
       case 'resume':
         return this.#resume(call);
@@ -170,6 +180,8 @@ export class QueueModel {
     }
     for (const [name, lane] of this.lanes) {
       const is = seen.lanes.get(name);
+      if (lane.there !== (is !== undefined))
+        throw new Objection(`${name} should be there: ${lane.there}`);
       if (!is) continue;
       this.#takeOver(name, lane, is);
       const { held, limit, standing, earned, failures, rests } = lane;
@@ -199,6 +211,7 @@ export class QueueModel {
   #enqueue({ jobs, answer }: Call & { call: 'enqueue' }): void {
     if (answer !== jobs.length) throw new Objection(`${answer} of ${jobs.length} were new`);
     for (const { id, lane, delay } of jobs) {
+      this.lane(lane).there = true;
       this.jobs.set(id, {
         id,
         lane,
@@ -334,10 +347,33 @@ export class QueueModel {
     }
   }
 
+  /** Which lane it turns to is its own choice; what it does there is not. */
+  #cancelSome({ answer }: Call & { call: 'cancelSome' }): void {
+    for (const name of answer.ended) {
+      if (!this.deleted.includes(name)) throw new Objection(`${name} ended, and was not deleted`);
+      const left = this.inLane(name).filter((job) => !this.mayBeOver(job));
+      if (left.length > 0) throw new Objection(`${name} ended with ${left.length} jobs`);
+      this.deleted.splice(this.deleted.indexOf(name), 1);
+      this.lanes.set(name, newLane(false, 1));
+    }
+    if (answer.waitMs === null && this.deleted.length > 0) {
+      throw new Objection(`nothing is left to cancel, and ${this.deleted[0]} is`);
+    }
+    if (answer.target === null) return;
+    if (!this.deleted.includes(answer.target))
+      throw new Objection(`${answer.target} is not deleted`);
+    const free = this.inLane(answer.target).filter((job) => !this.isLive(job));
+    this.#cancel({ call: 'cancel', ids: free.map((job) => job.id), answer: answer.cancelled });
+  }
+
   #redeliver({ ids, answer }: Call & { call: 'redeliver' }): void {
     for (const id of ids) {
       const job = this.job(id);
       const again = answer.includes(id);
+      if (!this.lane(job.lane).there) {
+        if (again) throw new Objection(`job ${id} is pending again, and its lane is gone`);
+        continue;
+      }
       if (job.status === 'pending' && !again) continue;
       if ((job.status === 'pending' && !this.mayBeOver(job)) || !again) {
         throw new Objection(`redelivery of job ${id}, ${job.status}, said ${again}`);

@@ -21,7 +21,7 @@ export type Step =
 export type TxVerb =
   | { verb: 'enqueue'; batches: Batch[] }
   | { verb: 'cancel' | 'redeliver'; picks: number[] }
-  | { verb: 'hold' | 'resume'; lane: number }
+  | { verb: 'hold' | 'resume' | 'cancelLater'; lane: number }
   | { verb: 'limit'; lane: number; slots: number | null };
 
 export type Verb =
@@ -32,6 +32,8 @@ export type Verb =
   | { verb: 'extend' | 'release'; worker: number; skip: number; take: number }
   /** With any lease that was ever given: stale, settled before, or somebody's. */
   | { verb: 'late'; worker: number; pick: number; what: Report | 'extend' | 'release' }
+  /** A step through the deleted lanes. */
+  | { verb: 'cancelSome' }
   | { verb: 'end'; slot: number; commit: boolean };
 
 export interface Batch {
@@ -97,6 +99,7 @@ const enqueue: fc.Arbitrary<TxVerb> = fc.record({
 const byPeople: fc.Arbitrary<TxVerb> = fc.oneof(
   fc.record({ verb: fc.constantFrom('cancel', 'redeliver'), picks }),
   fc.record({ verb: fc.constantFrom('hold', 'resume', 'resume'), lane }),
+  fc.record({ verb: fc.constant('cancelLater'), lane }),
   fc.record({ verb: fc.constant('limit'), lane, slots: fc.constantFrom(null, null, 1, 2, 4) }),
 );
 const txVerb = fc.oneof({ weight: 3, arbitrary: enqueue }, { weight: 1, arbitrary: byPeople });
@@ -143,6 +146,7 @@ const verb: fc.Arbitrary<Verb> = fc.oneof(
       ),
     }),
   },
+  { weight: 2, arbitrary: fc.constant({ verb: 'cancelSome' }) },
   { weight: 2, arbitrary: fc.record({ verb: fc.constant('end'), slot, commit: fc.boolean() }) },
 );
 

@@ -90,6 +90,15 @@ export class VerbPlans {
           ? this.#planLeases(verb.what, worker, [lease])
           : this.#planSettle(worker, [{ lease, report: verb.what }]);
       }
+      case 'cancelSome':
+        return {
+          locks: this.#model().deleted,
+          start: async () => {
+            const { queue } = workerOf(this.#workers, 0);
+            const answer = await this.#harness.inTransaction((tx) => queue.cancelSome(tx, 500));
+            return { call: 'cancelSome', answer };
+          },
+        };
       case 'end':
         return { locks: [], start: () => this.#end(verb.slot, verb.commit) };
       case 'enqueue':
@@ -97,6 +106,7 @@ export class VerbPlans {
       case 'redeliver':
       case 'hold':
       case 'resume':
+      case 'cancelLater':
       case 'limit': {
         const plan = this.inTx(verb);
         return plan && { ...plan, start: () => this.#harness.inTransaction(plan.work) };
@@ -196,14 +206,16 @@ export class VerbPlans {
         });
       }
       case 'hold':
+      case 'cancelLater':
       case 'resume': {
         const lane = hookLane(this.#hookOf(verb.lane));
         return planned([lane], async (tx) => {
           if (verb.verb === 'resume') {
             return { call: 'resume', lane, answer: await queue.resume(tx, lane) };
           }
-          await queue.hold(tx, lane, 'test');
-          return { call: 'hold', lane };
+          if (verb.verb === 'hold') await queue.hold(tx, lane, 'test');
+          else await queue.cancelLater(tx, [{ hookId: this.#hookOf(verb.lane) }], 'test');
+          return { call: verb.verb, lane };
         });
       }
     }

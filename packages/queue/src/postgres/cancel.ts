@@ -27,14 +27,8 @@ function statement(target: CancelTarget, reason: string): [string, unknown[]] {
       [reason, hookLane(target.hookId)],
     ];
   }
-  if ('accountId' in target) {
-    return [
-      `${CANCEL}SELECT id FROM delivery_job WHERE repository_id = $2 AND account_id = $3 AND ${pending} ORDER BY id${end}`,
-      [reason, target.repositoryId, target.accountId],
-    ];
-  }
   return [
-    `${CANCEL}SELECT id FROM delivery_job WHERE repository_id = $2 AND ${pending} ORDER BY id${end}`,
-    [reason, target.repositoryId],
+    `${CANCEL}SELECT id FROM delivery_job WHERE repository_id = $2 AND account_id = $3 AND ${pending} ORDER BY id${end}`,
+    [reason, target.repositoryId, target.accountId],
   ];
 }

@@ -3,9 +3,11 @@ import type { MailFault, Sql } from '../queue.js';
 /**
  * {@link MailFault} of a job `j`, with {@link MAIL_FAULT_TABLES}; null where it may be sent. Mail goes to a
  * verified address of its account. What asks for the verification goes to the row that it was written for,
- * while its link is of use: an address that was removed and added again is another row.
+ * while its link is of use: an address that was removed and added again is another row. Of a repository that was deleted
+ * it is cancelled in steps, and none goes out meanwhile.
  */
 export const MAIL_FAULT = `CASE
+    WHEN EXISTS (SELECT FROM delivery_cancellation c WHERE c.repository_id = j.repository_id) THEN 'repository_deleted'
     WHEN j.account_id IS NULL THEN NULL
     WHEN a.id IS NULL THEN 'address_removed'
     WHEN v.id IS NULL THEN CASE WHEN a.verified_at IS NULL THEN 'address_removed' END

@@ -2,6 +2,8 @@ import type { Pool } from '@ghost/db';
 
 import type { Queue } from '../queue.js';
 import { cancel } from './cancel.js';
+import { cancelLater } from './cancel-later.js';
+import { cancelSome } from './cancel-some.js';
 import { claim } from './claim.js';
 import { confirm } from './confirm.js';
 import { enqueue } from './enqueue.js';
@@ -39,6 +41,8 @@ export function createPostgresQueue(options: PostgresQueueOptions): Queue {
     storeContent,
     enqueue,
     cancel,
+    cancelLater,
+    cancelSome,
     hold,
     resume,
     limit,
