@@ -226,7 +226,7 @@ export const BEHAVIOUR_DIFFERENCES = {
   },
   'deliveries by outcome': {
     ghost:
-      'Deliveries with `status=success` are those that were delivered, with `failure` all others; `status_code` is 0 where no answer came.',
+      'Deliveries with `status=success` are those that were delivered, with `failure` those that were neither delivered nor cancelled; `status_code` is 0 where no answer came.',
     github: 'By ranges of the status code, so that what got no answer is in neither.',
     why: 'What never came to an answer is what one looks for.',
   },

@@ -1,5 +1,6 @@
 import { type Database, schema, type Transaction } from '@ghost/db';
-import { desc, eq, sql } from 'drizzle-orm';
+import { and, desc, eq, ne, type SQL, sql } from 'drizzle-orm';
+import { unionAll } from 'drizzle-orm/pg-core';
 
 /** What the newest attempt to reach a hook came to. */
 export type LastResponse = Pick<
@@ -8,14 +9,27 @@ export type LastResponse = Pick<
 >;
 
 /**
- * The newest attempt of `schema.hook`, to be joined laterally: by the index of each day's partition, so
+ * The newest attempt to reach `schema.hook`, to be joined laterally: by indexes of each day's partition, so
  * what it costs grows with the days that are kept, not with the attempts. Measured over 33 days with
  * 600,000 attempts: a list of 20 hooks is answered in 19 ms, one hook in 10 ms.
  */
 export function newestAttempt(db: Database | Transaction) {
+  // Inlined: by a parameter the indexes could not be taken, of which each attempt stands in one.
+  const [delivered, cancelled] = [sql.raw("'delivered'"), sql.raw("'cancelled'")];
+  const { outcome } = schema.deliveryAttempt;
+  // What was cancelled reached nobody.
+  const others = sql`${ne(outcome, delivered)} and ${ne(outcome, cancelled)}`;
+  return unionAll(newestOf(db, eq(outcome, delivered)), newestOf(db, others))
+    .orderBy(sql`id desc`)
+    .limit(1)
+    .as('newest_attempt');
+}
+
+function newestOf(db: Database | Transaction, kind: SQL) {
   const { deliveryAttempt: attempt, hook } = schema;
   return db
     .select({
+      id: attempt.id,
       outcome: attempt.outcome,
       reason: attempt.reason,
       message: attempt.message,
@@ -23,10 +37,9 @@ export function newestAttempt(db: Database | Transaction) {
       startedAt: attempt.startedAt,
     })
     .from(attempt)
-    .where(eq(attempt.hookId, sql`${hook.id}`))
+    .where(and(eq(attempt.hookId, sql`${hook.id}`), kind))
     .orderBy(desc(attempt.id))
-    .limit(1)
-    .as('newest_attempt');
+    .limit(1);
 }
 
 /** GitHub's `last_response`; `message` was written for the owner of the hook. */

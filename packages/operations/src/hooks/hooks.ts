@@ -83,7 +83,12 @@ export async function listHooks(pool: Pool, list: HookList = {}): Promise<HookLi
        FROM delivery_lane WHERE lane = 'hook:' || h.id
      ) l ON true
      LEFT JOIN LATERAL (
-       SELECT status, started_at FROM delivery_attempt WHERE hook_id = h.id ORDER BY id DESC LIMIT 1
+       SELECT status, started_at FROM (
+         (SELECT id, status, started_at FROM delivery_attempt WHERE hook_id = h.id AND outcome = 'delivered' ORDER BY id DESC LIMIT 1)
+         UNION ALL
+         (SELECT id, status, started_at FROM delivery_attempt WHERE hook_id = h.id AND outcome <> 'delivered' AND outcome <> 'cancelled'
+          ORDER BY id DESC LIMIT 1)
+       ) newest ORDER BY id DESC LIMIT 1
      ) t ON true
      WHERE h.id > $1 AND ($2::bigint IS NULL OR h.id = $2)
        AND ($3::text IS NULL OR lower(a.login || '/' || r.name) = lower($3))

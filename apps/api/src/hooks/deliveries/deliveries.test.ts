@@ -1,4 +1,4 @@
-import { listAudit } from '@ghost/operations';
+import { discardJob, listAudit } from '@ghost/operations';
 import { createPostgresQueue, type Settlement } from '@ghost/queue';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 
@@ -198,6 +198,41 @@ describe('the attempts of a hook', () => {
     const next = nextPage(first) ?? '';
     expect(next).toContain('status=success');
     expect((await ada.ask('GET', next)).body.map(({ id }: Json) => id)).toEqual(all.slice(1, 2));
+  });
+
+  test('hold what was ended before any try, and why; it is neither a success nor a failure', async () => {
+    await ada.ask('POST', `${ENGINE}/threads`, { title: 'Talk' });
+    await untilFannedOut(api.pool);
+    const written = await ada.ask('POST', `${ENGINE}/threads/1/comments`, { body: 'Oops' });
+    await untilFannedOut(api.pool);
+    await ada.ask('DELETE', `${ENGINE}/threads/comments/${written.body.id}`);
+    const [ping] = await claim();
+    expect(await discardJob(api.pool, queue(), ping?.id ?? '')).toMatchObject({ result: 'done' });
+    // The worker that has it just now finds its result void.
+    expect(await queue().settle(ping ? [{ ...ping, ...DONE, attempt: null }] : [])).toEqual([]);
+
+    const [discarded, deleted, ...more] = await list();
+    expect(more).toEqual([]);
+    expect(discarded).toMatchObject({ event: 'ping', status: 'discarded', status_code: 0 });
+    expect(deleted).toMatchObject({ event: 'comment.created', status: 'comment_deleted' });
+    expect((await show(deleted.id)).explanation).toMatchObject({
+      outcome: 'cancelled',
+      reason: 'comment_deleted',
+      message: 'Its comment was deleted, and its text is sent no more.',
+      attempt: null,
+      next: { at: null, message: 'It was cancelled (comment_deleted).' },
+    });
+    expect(await list('?status=success')).toEqual([]);
+    expect(await list('?status=failure')).toEqual([]);
+    const { body: hook } = await ada.ask('GET', `${ENGINE}/hooks/${hookId}`);
+    expect(hook.last_response).toEqual({ code: null, status: 'unused', message: null });
+    expect((await redeliver(deleted.id)).status).toBe(409);
+    expect((await redeliver(discarded.id)).status).toBe(202);
+    // The thread is told of first.
+    await attempt(DONE, { status: 200 });
+    await attempt(DONE, { status: 200 });
+    const sent = (await list('?status=success')).map(({ guid }) => guid);
+    expect(sent).toContain(discarded.guid);
   });
 
   test('are of this hook alone, and a wrong question is refused', async () => {

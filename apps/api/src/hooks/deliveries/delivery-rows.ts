@@ -1,6 +1,7 @@
 import { HEADER } from '@ghost/contract';
 import { COMMENT_TEXT_EVENTS, type Database, schema, type Transaction } from '@ghost/db';
 import { and, desc, eq, lt, ne, type SQL, sql } from 'drizzle-orm';
+import { unionAll } from 'drizzle-orm/pg-core';
 
 import type { Account } from '../../accounts/current-account.js';
 import { notFound } from '../../http/api-error.js';
@@ -46,8 +47,8 @@ export interface FoundAttempt
 
 /**
  * A page of a hook's attempts, the newest first, and one more when there are more. The same statement finds
- * out what the asker may do. An index of each day's partition gives them in order, so a page costs the same
- * at every depth.
+ * out what the asker may do. Indexes of each day's partition give them in order, those that were delivered and
+ * the others, so a page costs the same at every depth.
  * @throws ApiError 404 when the hook is absent or its repository may not be read, 403 for who is no admin
  */
 export async function listAttempts(
@@ -57,12 +58,12 @@ export async function listAttempts(
   { cursor, status, event_id: eventId, guid, per_page: perPage }: DeliveryPage,
 ): Promise<ListedAttempt[]> {
   const { repository, hook, deliveryAttempt: attempt, deliveryJob: job } = schema;
-  const page = attemptsOfHook(
-    db,
-    [cursor === undefined ? undefined : lt(attempt.id, cursor), cameTo(status)],
-    perPage + 1,
-    { eventId, guid },
-  );
+  const before = cursor === undefined ? undefined : lt(attempt.id, cursor);
+  const searched = isOfDelivery({ eventId, guid });
+  const page =
+    searched === undefined
+      ? attemptsOfHook(db, kindsOf(status), [before], perPage + 1)
+      : foundAttempts(db, kindsOf(status), [before, searched], perPage + 1);
   const { id, jobId, finishedAt, outcome, reason, status: code, totalMs } = page;
   const rows = await db
     .select({
@@ -99,7 +100,7 @@ export async function findAttempt(
 ): Promise<FoundAttempt> {
   const { repository, hook, deliveryAttempt: attempt, deliveryJob: job } = schema;
   const { deliveryLane: lane, deliveryContent: content, outboxEvent: event } = schema;
-  const one = attemptsOfHook(db, [eq(attempt.id, path.delivery_id)], 1);
+  const one = attemptsOfHook(db, ANY, [eq(attempt.id, path.delivery_id)], 1);
   const { headEvent: _event, headRedelivery: _redelivery, ...columns } = one._.selectedFields;
   const [row] = await db
     .select({
@@ -161,49 +162,73 @@ export async function jobOfAttempt(tx: Transaction, path: DeliveryPath): Promise
   return found.jobId;
 }
 
+/** Attempts of `schema.hook`, the newest first, to be joined laterally: the newest of those of each kind. */
+function attemptsOfHook(
+  db: Database,
+  [one, other]: Kinds,
+  which: readonly (SQL | undefined)[],
+  limit: number,
+) {
+  const newest = desc(schema.deliveryAttempt.id);
+  const attempts = attemptsOfKind(db, [one, ...which], newest, limit);
+  if (other === undefined) return attempts.as('attempt_of_hook');
+  return unionAll(attempts, attemptsOfKind(db, [other, ...which], newest, limit))
+    .orderBy(sql`id desc`)
+    .limit(limit)
+    .as('attempt_of_hook');
+}
+
+/**
+ * The same of what was searched for, which is a few rows. As a sum, the order is of no index: the planner walked
+ * the history of the hook by it, in which they may be anywhere.
+ */
+function foundAttempts(
+  db: Database,
+  [one, other]: Kinds,
+  which: readonly (SQL | undefined)[],
+  limit: number,
+) {
+  const newest = desc(sql`${schema.deliveryAttempt.id} + 0`);
+  const kind = other === undefined ? one : undefined;
+  return attemptsOfKind(db, [kind, ...which], newest, limit).as('attempt_of_hook');
+}
+
+function attemptsOfKind(
+  db: Database,
+  which: readonly (SQL | undefined)[],
+  order: SQL,
+  limit: number,
+) {
+  const { deliveryAttempt: attempt, hook } = schema;
+  return db
+    .select({
+      id: attempt.id,
+      jobId: attempt.jobId,
+      number: attempt.number,
+      finishedAt: attempt.finishedAt,
+      outcome: attempt.outcome,
+      reason: attempt.reason,
+      message: attempt.message,
+      status: attempt.status,
+      timings: attempt.timings,
+      requestHead: attempt.requestHead,
+      responseHead: attempt.responseHead,
+      responseBody: attempt.bodyExcerpt,
+      totalMs: sql<number | null>`(${attempt.timings} ->> 'total')::float8`.as('total_ms'),
+      headEvent: sql<string | null>`${attempt.requestHead} ->> ${HEADER.event}`.as('head_event'),
+      headRedelivery: sql<
+        boolean | null
+      >`jsonb_exists(${attempt.requestHead}, ${HEADER.redelivery})`.as('head_redelivery'),
+    })
+    .from(attempt)
+    .where(and(eq(attempt.hookId, sql`${hook.id}`), ...which))
+    .orderBy(order)
+    .limit(limit);
+}
+
 interface SearchedDelivery {
   eventId?: string | undefined;
   guid?: string | undefined;
-}
-
-/** Attempts of `schema.hook`, the newest first, to be joined laterally. */
-function attemptsOfHook(
-  db: Database,
-  which: readonly (SQL | undefined)[],
-  limit: number,
-  searched: SearchedDelivery = {},
-) {
-  const { deliveryAttempt: attempt, hook } = schema;
-  const isSearch = searched.eventId !== undefined || searched.guid !== undefined;
-  return (
-    db
-      .select({
-        id: attempt.id,
-        jobId: attempt.jobId,
-        number: attempt.number,
-        finishedAt: attempt.finishedAt,
-        outcome: attempt.outcome,
-        reason: attempt.reason,
-        message: attempt.message,
-        status: attempt.status,
-        timings: attempt.timings,
-        requestHead: attempt.requestHead,
-        responseHead: attempt.responseHead,
-        responseBody: attempt.bodyExcerpt,
-        totalMs: sql<number | null>`(${attempt.timings} ->> 'total')::float8`.as('total_ms'),
-        headEvent: sql<string | null>`${attempt.requestHead} ->> ${HEADER.event}`.as('head_event'),
-        headRedelivery: sql<
-          boolean | null
-        >`jsonb_exists(${attempt.requestHead}, ${HEADER.redelivery})`.as('head_redelivery'),
-      })
-      .from(attempt)
-      .where(and(eq(attempt.hookId, sql`${hook.id}`), ...which, isOfDelivery(searched)))
-      // What was searched for is a few rows. As a sum, the order is of no index: the planner walked the
-      // history of the hook by it, in which they may be anywhere.
-      .orderBy(isSearch ? desc(sql`${attempt.id} + 0`) : desc(attempt.id))
-      .limit(limit)
-      .as('attempt_of_hook')
-  );
 }
 
 function isOfDelivery({ eventId, guid }: SearchedDelivery): SQL | undefined {
@@ -221,16 +246,24 @@ export function keyOfEvent(eventId: string): SQL {
   return sql`'webhook:' || ${eventId}::text || ':' || ${schema.hook.id}`;
 }
 
-function cameTo(status: DeliveryPage['status']): SQL | undefined {
+type Kinds = readonly [kind: SQL | undefined, another?: SQL];
+
+/** For one that is named by its id, whose index serves. */
+const ANY: Kinds = [undefined];
+
+/** Those that were delivered have an index, and the others; inlined, as by a parameter it could not be taken. */
+function kindsOf(status: DeliveryPage['status']): Kinds {
   const { outcome } = schema.deliveryAttempt;
+  const delivered = eq(outcome, sql.raw("'delivered'"));
+  const others = ne(outcome, sql.raw("'delivered'"));
   switch (status) {
     case 'success':
-      return eq(outcome, 'delivered');
+      return [delivered];
     case 'failure':
-      // Inlined: by a parameter the index of failed attempts could not be taken.
-      return ne(outcome, sql.raw("'delivered'"));
+      // What was cancelled failed nowhere: its reason was gone.
+      return [sql`${others} and ${outcome} <> 'cancelled'`];
     case undefined:
-      return undefined;
+      return [delivered, others];
   }
 }
 

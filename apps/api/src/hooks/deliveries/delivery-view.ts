@@ -114,6 +114,13 @@ export function deliveryView(attempt: FoundAttempt, next: NextStep): DeliveryAns
   };
 }
 
+/** What ended a delivery that nobody's answer ended. */
+const WHY_CANCELLED: Readonly<Record<string, string | undefined>> = {
+  comment_deleted: 'Its comment was deleted, and its text is sent no more.',
+  discarded: 'The operator ended it; it is not sent.',
+  hook_inactive: 'The hook was made inactive before it was sent.',
+};
+
 /** Where delivery wrote none. */
 function sentenceOf({ outcome, reason, status }: FoundAttempt): string {
   const why = reason === null ? '' : ` (${reason})`;
@@ -126,7 +133,7 @@ function sentenceOf({ outcome, reason, status }: FoundAttempt): string {
     case 'held':
       return `The hook was held${why}.`;
     case 'cancelled':
-      return `It was not sent${why}.`;
+      return WHY_CANCELLED[reason ?? ''] ?? `It was not sent${why}.`;
     case 'relay_paused':
     case 'abandoned':
       return `It was broken off${why}.`;
