@@ -30,21 +30,21 @@ describe('ghost prune', () => {
   });
 
   test('takes the days from its option, else from the setting; prints JSON', async () => {
-    await addOldEvents(pool, { events: 1, daysAgo: 5 });
-    const four = await ghost(['prune', '--dry-run'], {
+    await addOldEvents(pool, { events: 1, daysAgo: 10 });
+    const nine = await ghost(['prune', '--dry-run'], {
       DATABASE_URL: database.url,
-      GHOST_RETENTION_DAYS: '4',
+      GHOST_RETENTION_DAYS: '9',
     });
-    expect(four.out).toBe('Would delete what is older than 4 days: 1 job, 1 content, 1 event.\n');
-    const one = await prune('--days', '1', '--json');
-    expect(JSON.parse(one.out)).toEqual({
-      ...{ days: 1, dryRun: false, attemptDays: 0, attempts: 0 },
+    expect(nine.out).toBe('Would delete what is older than 9 days: 1 job, 1 content, 1 event.\n');
+    const eight = await prune('--days', '8', '--json');
+    expect(JSON.parse(eight.out)).toEqual({
+      ...{ days: 8, dryRun: false, expired: 0, attemptDays: 0, attempts: 0 },
       ...{ jobs: 1, contents: 1, skips: 0, events: 1 },
     });
-    for (const days of ['0', '3651', 'all', '1.5', '-1']) {
+    for (const days of ['0', '7', '3651', 'all', '8.5', '-1']) {
       const bad = await prune('--days', days);
       expect(bad).toMatchObject({ code: 1, out: '' });
-      expect(bad.err).toContain('a whole number from 1 to 3650');
+      expect(bad.err).toContain('a whole number from 8 to 3650');
     }
   });
 

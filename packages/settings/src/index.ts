@@ -11,4 +11,10 @@ export type { ServerUrl } from './parse/urls.js';
 export { baseUrlOf, readSettings } from './read-settings.js';
 export type { DkimKey, Settings } from './settings.js';
 export { SettingsError, type SettingsFault } from './settings-error.js';
-export { SETTINGS, type Setting, type SettingName, type Who } from './settings-table.js';
+export {
+  LEAST_RETENTION_DAYS,
+  SETTINGS,
+  type Setting,
+  type SettingName,
+  type Who,
+} from './settings-table.js';

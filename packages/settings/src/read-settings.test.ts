@@ -268,7 +268,7 @@ describe('bad values', () => {
     ['GHOST_VERP_DOMAIN', 'a@b', '-x.example'],
     ['GHOST_OUTBOX_RETRY_BASE_MS', '0'],
     ['GHOST_DELIVERY_WAKE_URL', 'delivery:3001', 'http://u:p@x/'],
-    ['GHOST_RETENTION_DAYS', '0', '3651'],
+    ['GHOST_RETENTION_DAYS', '0', '7', '3651'],
     ['GHOST_HEARTBEAT_MS', '0', '86400001'],
     ['GHOST_SHUTDOWN_GRACE_MS', '600001', '-1'],
     ['LOG_LEVEL', 'verbose'],

@@ -34,6 +34,8 @@ type Default = string | Readonly<Record<Who, string>> | null;
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
+/** A delivery is tried for 7 days, and then somebody wants to see its attempts: with fewer they went before it. */
+export const LEAST_RETENTION_DAYS = 8;
 
 const EVERYONE_WITH_A_DATABASE: readonly Who[] = ['api', 'delivery', 'cli'];
 const DATABASE_EXAMPLE = 'postgres://ghost:password@127.0.0.1:5432/ghost';
@@ -265,10 +267,10 @@ export const SETTINGS = {
     example: 'http://127.0.0.1:3001/wake',
     secret: true,
   }),
-  GHOST_RETENTION_DAYS: setting(wholeNumber(1, 3_650), {
+  GHOST_RETENTION_DAYS: setting(wholeNumber(LEAST_RETENTION_DAYS, 3_650), {
     who: 'API',
     default: '30',
-    what: 'Days that attempts, finished deliveries and processed events are kept. What is older is deleted once a day, in small steps.',
+    what: 'Days that attempts, finished deliveries and processed events are kept, 8 at least: a delivery is tried for 7, and its attempts must last as long. What is older is deleted once a day, in small steps.',
   }),
   GHOST_HEARTBEAT_MS: setting(wholeNumber(100, DAY_MS), {
     who: 'API, delivery',

@@ -1,4 +1,5 @@
 import { countPrunable, prune, type PruneCounts } from '@ghost/operations';
+import { LEAST_RETENTION_DAYS } from '@ghost/settings';
 import { type Command, InvalidArgumentError } from 'commander';
 
 import { CommandError } from '../command-error.js';
@@ -15,7 +16,11 @@ interface Options {
 }
 
 /** In the order in which they go. */
-const WORDS: readonly (readonly [keyof PruneCounts, one: string, many: string])[] = [
+const WORDS: readonly (readonly [
+  Exclude<keyof PruneCounts, 'expired'>,
+  one: string,
+  many: string,
+])[] = [
   ['attemptDays', 'whole day of attempts', 'whole days of attempts'],
   ['attempts', 'attempt', 'attempts'],
   ['jobs', 'job', 'jobs'],
@@ -27,13 +32,15 @@ const WORDS: readonly (readonly [keyof PruneCounts, one: string, many: string])[
 export function addPrune(program: Command, context: Context): void {
   program
     .command('prune')
-    .description('delete ended jobs, processed events and attempts that are older than some days')
+    .description(
+      'delete ended jobs, processed events and attempts that are older than some days; end held jobs whose time is over',
+    )
     .option('--days <n>', 'what is older goes (default: GHOST_RETENTION_DAYS)', readDays)
     .option('--dry-run', 'tell what would go, and delete nothing')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
-      '\nThe API does so by itself, once a day. Ended by Ctrl-C it goes on where it stopped.\n\nExamples:\n  npx ghost prune --dry-run\n  npx ghost prune --days 7',
+      '\nThe API does so by itself, once a day. Ended by Ctrl-C it goes on where it stopped.\n\nExamples:\n  npx ghost prune --dry-run\n  npx ghost prune --days 14',
     )
     .action(async ({ days: given, dryRun = false, json = false }: Options) => {
       const days = given ?? settingsOf(context).retentionDays;
@@ -74,9 +81,15 @@ async function pruneNow(context: Context, days: number): Promise<PruneCounts> {
 
 function describe(counts: PruneCounts, days: number, dryRun: boolean): string {
   const what = listed(counts);
-  if (what === '') return `Nothing is older than ${days} ${days === 1 ? 'day' : 'days'}.`;
   const verb = dryRun ? 'Would delete' : 'Deleted';
-  return `${verb} what is older than ${days} ${days === 1 ? 'day' : 'days'}: ${what}.`;
+  const deleted =
+    what === ''
+      ? `Nothing is older than ${days} days.`
+      : `${verb} what is older than ${days} days: ${what}.`;
+  if (counts.expired === 0) return deleted;
+  const jobs = counts.expired === 1 ? 'held job' : 'held jobs';
+  const ended = dryRun ? 'Would end' : 'Ended';
+  return `${deleted} ${ended} ${counts.expired.toLocaleString('en')} ${jobs} whose time was over.`;
 }
 
 /** "2 whole days of attempts, 1,200 jobs, 1 event" */
@@ -90,6 +103,9 @@ function listed(counts: PruneCounts): string {
 
 function readDays(text: string): number {
   const value = Number(text);
-  if (/^\d+$/u.test(text) && value >= 1 && value <= MAX_DAYS) return value;
-  throw new InvalidArgumentError(`It must be a whole number from 1 to ${MAX_DAYS}.`);
+  const isIn = value >= LEAST_RETENTION_DAYS && value <= MAX_DAYS;
+  if (/^\d+$/u.test(text) && isIn) return value;
+  throw new InvalidArgumentError(
+    `It must be a whole number from ${LEAST_RETENTION_DAYS} to ${MAX_DAYS}: a delivery is tried for 7 days.`,
+  );
 }

@@ -7,6 +7,7 @@ export async function countPrunable(pool: Pool, days: number): Promise<PruneCoun
   const { rows } = await pool.query<Record<keyof PruneCounts, string>>(COUNT, [days]);
   const count = (kind: keyof PruneCounts) => Number(rows[0]?.[kind] ?? 0);
   return {
+    expired: count('expired'),
     attemptDays: count('attemptDays'),
     attempts: count('attempts'),
     jobs: count('jobs'),
@@ -16,7 +17,7 @@ export async function countPrunable(pool: Pool, days: number): Promise<PruneCoun
   };
 }
 
-/** The conditions of the functions `retention_step` and `retention_step_attempts`. */
+/** The conditions of the functions `delivery_expire_held`, `retention_step` and `retention_step_attempts`. */
 const COUNT = `
   WITH old AS MATERIALIZED (
     SELECT e.id FROM outbox_event e
@@ -30,6 +31,9 @@ const COUNT = `
     SELECT o.id FROM old o LEFT JOIN jobs j ON j.event_id = o.id WHERE j.event_id IS NULL OR j.old = j.all
   )
   SELECT
+    (SELECT count(*) FROM delivery_lane l JOIN delivery_job j ON j.lane = l.lane AND j.version = l.version
+     WHERE l.held_reason IS NOT NULL AND j.status = 'pending' AND j.run_at <= now() AND j.expires_at <= now()
+       AND (j.lease_until IS NULL OR j.lease_until <= now())) AS expired,
     (SELECT count(*) FROM retention_days($1)) AS "attemptDays",
     (SELECT count(*) FROM delivery_attempt a
      WHERE a.tableoid = 'delivery_attempt_default'::regclass AND a.finished_at < retention_before($1)) AS attempts,

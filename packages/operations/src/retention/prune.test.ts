@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 
 import type { Pool } from '@ghost/db';
-import { createPostgresQueue, sqlOfPool } from '@ghost/queue';
+import { createPostgresQueue, hookLane, sqlOfPool } from '@ghost/queue';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
+import { addJobs } from '../../../../test/support/load/add-jobs.js';
 import { addOldAttempts, addOldEvents, countRows } from '../../../../test/support/old-rows.js';
 import { proveLanes } from '../../../../test/support/prove-lanes.js';
 import { createTestDatabase, type TestDatabase } from '../../../../test/support/test-database.js';
@@ -14,7 +15,10 @@ import { prune, type PruneOptions } from './prune.js';
 
 const DAYS = 30;
 const NAME = 'prune test';
-const NOTHING = { attemptDays: 0, attempts: 0, jobs: 0, contents: 0, skips: 0, events: 0 };
+const NOTHING = {
+  ...{ expired: 0, attemptDays: 0, attempts: 0 },
+  ...{ jobs: 0, contents: 0, skips: 0, events: 0 },
+};
 const NO_ROWS = { events: 0, progress: 0, contents: 0, jobs: 0, skips: 0, attempts: 0 };
 
 let database: TestDatabase;
@@ -128,6 +132,70 @@ describe('what is pruned', () => {
   });
 });
 
+describe('what is held past its time', () => {
+  const WEEK = `interval '7 days'`;
+
+  /** Jobs of hooks 1 and up, so many each; the ids by hook. */
+  async function addHeld(hooks: number, each: number): Promise<void> {
+    const ids = Array.from({ length: hooks * each }, (_, n) => 1 + Math.floor(n / each));
+    await addJobs(pool, ids);
+    for (let hook = 1; hook <= hooks; hook += 1) {
+      await queue().hold(sqlOfPool(pool), hookLane(hook), 'paused');
+    }
+  }
+  const queue = () => createPostgresQueue({ pool });
+  const age = (where: string) =>
+    pool.query(
+      `UPDATE delivery_job SET run_at = run_at - ${WEEK}, expires_at = expires_at - ${WEEK} WHERE ${where}`,
+    );
+  const became = async () => {
+    const { rows } = await pool.query<{ hook: number; status: string; jobs: number }>(
+      `SELECT hook_id::int AS hook, status, count(*)::int AS jobs FROM delivery_job GROUP BY 1, 2 ORDER BY 1, 2`,
+    );
+    return rows.map(({ hook, status, jobs }) => `${hook} ${status} ${jobs}`);
+  };
+
+  test('ends, and is shown in the history of its hook; what is younger, or of a lane that is not held, stays', async () => {
+    await addHeld(3, 250);
+    await addJobs(pool, [9]);
+    await queue().resume(sqlOfPool(pool), hookLane(2));
+    await age('hook_id IN (1, 2, 9)');
+    expect(await countPrunable(pool, DAYS)).toEqual({ ...NOTHING, expired: 250 });
+    let steps = 0;
+    const pruned = await run({ onStep: () => (steps += 1) });
+    expect(pruned).toMatchObject({ counts: { ...NOTHING, expired: 250 } });
+    expect(steps).toBeGreaterThan(3);
+    expect(await became()).toEqual(['1 dead 250', '2 pending 250', '3 pending 250', '9 pending 1']);
+    const { rows } = await pool.query<{ what: string; shown: number }>(
+      `SELECT a.outcome || ' ' || a.reason AS what, count(*)::int AS shown
+       FROM delivery_attempt a JOIN delivery_job j ON j.id = a.job_id AND j.lease_no = a.lease_no
+       WHERE a.hook_id = 1 AND a.number IS NULL AND j.last_error = 'expired' GROUP BY 1`,
+    );
+    expect(rows).toEqual([{ what: 'dead expired', shown: 250 }]);
+    expect(await run()).toMatchObject({ counts: NOTHING });
+  });
+
+  test('stays while a worker sends it, or where it waits for a later try', async () => {
+    await addHeld(1, 2);
+    await queue().resume(sqlOfPool(pool), hookLane(1));
+    const { jobs } = await queue().claim({ kind: 'webhook', version: 1, jobs: 1, lanes: 1 });
+    await queue().hold(sqlOfPool(pool), hookLane(1), 'gone');
+    await age('true');
+    expect(jobs).toHaveLength(1);
+    expect(await run()).toMatchObject({ counts: { expired: 1 } });
+    expect(await became()).toEqual(['1 dead 1', '1 pending 1']);
+  });
+
+  test('is walked lane by lane: one among many that hold nothing is found', async () => {
+    await addHeld(1, 3);
+    for (let hook = 1_000; hook < 1_150; hook += 1) {
+      await queue().hold(sqlOfPool(pool), hookLane(hook), 'paused');
+    }
+    await age('true');
+    expect(await run()).toMatchObject({ counts: { expired: 3 } });
+  });
+});
+
 describe('beside others', () => {
   test('killed half-way it leaves whole steps, and the next run does the rest', async () => {
     await addOldEvents(pool, { events: 1_000, daysAgo: 31, jobs: 2 });
@@ -135,7 +203,7 @@ describe('beside others', () => {
     const killed = run({
       onStep: () => {
         steps += 1;
-        if (steps !== 2) return;
+        if (steps !== 4) return;
         void pool.query(
           'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1',
           [NAME],
@@ -244,6 +312,8 @@ describe('a role that owns no table', () => {
     'SELECT, UPDATE, DELETE ON outbox_event, delivery_job, fanout_skip',
     'SELECT, DELETE ON delivery_content',
     'SELECT ON outbox_progress',
+    'SELECT, UPDATE ON delivery_lane',
+    'INSERT ON delivery_attempt',
   ];
 
   afterEach(async () => {

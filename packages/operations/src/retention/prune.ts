@@ -1,7 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises';
-
 import { databaseErrorCode, withClient } from '@ghost/db';
 
+import { pause } from './pause.js';
 import { FIRST_ROWS, paceAfter } from './prune-pace.js';
 
 /** Far over what a step takes: the server ends it first, the client where the server says nothing. */
@@ -9,10 +8,12 @@ const STATEMENT_WITHIN_MS = 10_000;
 const ANSWER_WITHIN_MS = 15_000;
 const LOCK = 'ghost_retention';
 const LOCK_NOT_AVAILABLE = '55P03';
-const FIRST_EVENT = '00000000-0000-0000-0000-000000000000';
+const FIRST_ID = '00000000-0000-0000-0000-000000000000';
 
 /** What went, or would go: whole days of attempts, and rows. */
 export interface PruneCounts {
+  /** Held jobs whose time was over: they end, and go when they are old. */
+  expired: number;
   attemptDays: number;
   /** Attempts that are in no day's partition. */
   attempts: number;
@@ -50,7 +51,7 @@ interface Run {
 }
 
 /**
- * Deletes what is older than `days` days: attempts by the day, jobs that ended, events that all consumers ended
+ * Ends held jobs that outlived their time, which nothing else does, and deletes what is older than `days` days: attempts by the day, jobs that ended, events that all consumers ended
  * together with the last of their jobs, and what belongs to those. One runner at a time, in steps of some 10 ms with
  * pauses; each step is committed by itself, so whoever comes after one that died goes on where it stopped.
  */
@@ -69,6 +70,7 @@ export async function prune(options: PruneOptions): Promise<Pruned> {
     );
     if (rows[0]?.mine !== true) return { result: 'busy' };
     const run: Run = { client, counts: noCounts(), options };
+    await expireHeld(run);
     const postponed = await dropDays(run);
     await pruneAttempts(run);
     await pruneEvents(run);
@@ -76,6 +78,33 @@ export async function prune(options: PruneOptions): Promise<Pruned> {
     return { result, counts: run.counts, postponed };
   });
 }
+
+/** Walks through the pending jobs of the lanes that are held, each once. */
+async function expireHeld({ client, counts, options }: Run): Promise<void> {
+  let place: [string, number, string, string] = ['', 0, '-infinity', FIRST_ID];
+  await inSteps(options, async (rows) => {
+    const [step] = (
+      await client.query<{
+        lane: string;
+        version: number;
+        runAt: string;
+        id: string;
+        finished: boolean;
+        expired: number;
+      }>(EXPIRE_HELD, [...place, rows])
+    ).rows;
+    if (step === undefined) return true;
+    place = [step.lane, step.version, step.runAt, step.id];
+    counts.expired += step.expired;
+    options.onStep?.(counts);
+    return step.finished;
+  });
+}
+
+/** The time as text, which keeps its microseconds. */
+const EXPIRE_HELD = `
+  SELECT reached_lane AS lane, reached_version AS version, reached_run_at::text AS "runAt", reached_id AS id, finished, expired
+  FROM delivery_expire_held($1, $2, $3, $4, $5)`;
 
 /** @returns whether a day had to stay for now */
 async function dropDays({ client, counts, options }: Run): Promise<boolean> {
@@ -118,7 +147,7 @@ type EventStep = Pick<PruneCounts, 'events' | 'jobs' | 'contents' | 'skips'> & {
 };
 
 async function pruneEvents({ client, counts, options }: Run): Promise<void> {
-  let reached = FIRST_EVENT;
+  let reached = FIRST_ID;
   await inSteps(options, async (rows) => {
     const [step] = (
       await client.query<EventStep>('SELECT * FROM retention_step($1, $2, $3, $3)', [
@@ -150,15 +179,6 @@ async function inSteps(
   }
 }
 
-/** Shorter where it is stopped meanwhile. */
-async function pause(pauseMs: number, signal: AbortSignal | undefined): Promise<void> {
-  try {
-    await delay(pauseMs, undefined, { ...(signal === undefined ? {} : { signal }) });
-  } catch (error) {
-    if (signal?.aborted !== true) throw error;
-  }
-}
-
 function noCounts(): PruneCounts {
-  return { attemptDays: 0, attempts: 0, jobs: 0, contents: 0, skips: 0, events: 0 };
+  return { expired: 0, attemptDays: 0, attempts: 0, jobs: 0, contents: 0, skips: 0, events: 0 };
 }
