@@ -1,6 +1,20 @@
 import { Agent } from 'node:http';
 import type { Pool } from '@ghost/db';
 
+import { createDeliverySeed } from '../support/delivery-seed.js';
+import { addJobs } from '../support/load/add-jobs.js';
+import { addHistory, analyzeHistory, makeHistoryDays } from '../support/load/history.js';
+import { lightWebhooks, type Timing } from '../support/load/light-load.js';
+import { describeTimings, p99, startWorker } from '../support/load/load-world.js';
+import {
+  addHooks,
+  addSecrets,
+  openLanes,
+  preloadJobs,
+  untilWritten,
+} from '../support/load/preload.js';
+import { type LoadReceiver, startLoadReceiver } from '../support/load/receiver.js';
+import { progress } from '../support/progress.js';
 import {
   addPerson,
   type ProofRow,
@@ -9,19 +23,19 @@ import {
 } from '../support/proof-world.js';
 import { median } from '../support/quantile.js';
 import { type Stops, withStops } from '../support/stops.js';
+import { openPool } from '../support/test-database.js';
 import { timedRequest } from '../support/timed-request.js';
+import { waitUntil } from '../support/wait-until.js';
 
-export const name = 'A page of a long history costs the same, wherever it is';
+export const name =
+  'A page of a long history costs the same, wherever it is; deleting its hook answers at once';
 
 const ATTEMPTS = 3_000_000;
-const A_STATEMENT = 250_000;
 /** As many as are kept by default. */
 const DAYS = 30;
 const OTHER_HOOKS = 20;
-/** One in so many of the attempts failed. */
-const FAILED_ONE_IN = 1000;
-/** Attempts of one delivery. */
-const A_JOB = 10;
+/** One in so many of the attempts failed; of the other hook, one in so many was delivered. */
+const RARE_ONE_IN = { failed: 1_000, delivered: 100_000 };
 const TRIES = 31;
 const WARM_UP_TRIES = 5;
 const BOUND_MS = 50;
@@ -34,44 +48,67 @@ const PAGES = {
 } as const;
 const FILTERS = { all: '', delivered: '&status=success', failed: '&status=failure' } as const;
 
+const PENDING = 1_000_000;
+const DELETE_BOUND_MS = 1_000;
+const CLEAN_UP_BOUND_S = 600;
+/** What the other hooks get meanwhile. */
+const LANES = 100;
+const LIGHT_PER_SECOND = 50;
+const LIGHT_MS = 20_000;
+const RATIO_BOUND = 1.5;
+
 interface World {
   pool: Pool;
+  databaseUrl: string;
+  receiver: LoadReceiver;
   agent: Agent;
   token: string;
-  /** Of the hook's deliveries. */
+  /** Of the hooks. */
   url: string;
+  /** Almost all of its attempts were delivered. */
+  healthy: number;
+  /** Hardly any of its attempts was. */
+  failing: number;
 }
 
 /** Asked over HTTP, so that the bound holds for the database all the more. */
 export function run(): AsyncGenerator<ProofRow> {
   return withStops(async function* (stops) {
     const world = await start(stops);
-    for (const [where, after] of Object.entries(PAGES)) {
-      for (const [which, filter] of Object.entries(FILTERS)) {
-        // The last of the failed are further apart.
-        const apart = where === 'last' && which === 'failed' ? FAILED_ONE_IN : 1;
-        const cursor = after === null ? '' : `&cursor=${cursorAfter(after * apart)}`;
-        yield await measure(
-          world,
-          `${where} page, ${which}`,
-          `?per_page=${PER_PAGE}${filter}${cursor}`,
-        );
-      }
-    }
-    yield await measure(world, 'one attempt, in the middle', `/${ATTEMPTS / 2}`);
-    for (const [by, value] of Object.entries(await middleDelivery(world))) {
-      yield await measure(world, `the attempts of one delivery, by ${by}`, `?${by}=${value}`);
-    }
+    yield* measurePages(world);
+    yield* deleteHook(stops, world);
   });
+}
+
+async function* measurePages(world: World): AsyncGenerator<ProofRow> {
+  for (const [where, after] of Object.entries(PAGES)) {
+    for (const [which, filter] of Object.entries(FILTERS)) {
+      // The last of the failed are further apart.
+      const apart = where === 'last' && which === 'failed' ? RARE_ONE_IN.failed : 1;
+      const cursor = after === null ? '' : `&cursor=${cursorAfter(after * apart)}`;
+      const below = `?per_page=${PER_PAGE}${filter}${cursor}`;
+      yield await measure(world, world.healthy, `${where} page, ${which}`, below);
+    }
+  }
+  for (const [which, filter] of Object.entries(FILTERS)) {
+    const what = `first page of a hook that fails, ${which}`;
+    yield await measure(world, world.failing, what, `?per_page=${PER_PAGE}${filter}`);
+  }
+  yield await measure(world, world.healthy, 'one attempt, in the middle', `/${ATTEMPTS / 2}`);
+  for (const [by, value] of Object.entries(await middleDelivery(world))) {
+    const what = `the attempts of one delivery, by ${by}`;
+    yield await measure(world, world.healthy, what, `?${by}=${value}`);
+  }
 }
 
 /** A delivery, and its event, whose attempts are amidst the others. */
 async function middleDelivery({ pool }: World): Promise<Record<'guid' | 'event_id', string>> {
   const { rows } = await pool.query<{ guid: string; event_id: string }>(
-    `SELECT md5(n::text)::uuid AS guid, md5('event ' || n)::uuid AS event_id FROM (SELECT $1::int AS n) one`,
-    [ATTEMPTS / 2 / A_JOB],
+    `SELECT id AS guid, split_part(idempotency_key, ':', 2) AS event_id FROM delivery_job
+     WHERE id = (SELECT job_id FROM delivery_attempt WHERE id = $1)`,
+    [ATTEMPTS / 2],
   );
-  if (rows[0] === undefined) throw new Error('A statement without a table returned no row');
+  if (rows[0] === undefined) throw new Error('There is no such attempt');
   return rows[0];
 }
 
@@ -82,6 +119,7 @@ function cursorAfter(id: number): string {
 
 async function measure(
   { url, agent, token }: World,
+  hookId: number,
   what: string,
   below: string,
 ): Promise<ProofRow> {
@@ -89,7 +127,7 @@ async function measure(
   for (let tries = -WARM_UP_TRIES; tries < TRIES; tries++) {
     const ms = await timedRequest({
       method: 'GET',
-      url: `${url}${below}`,
+      url: `${url}/${hookId}/deliveries${below}`,
       agent,
       token,
       status: 200,
@@ -105,72 +143,117 @@ async function measure(
   };
 }
 
+/** The hook that fails, with what waits for it, while other hooks get theirs. */
+async function* deleteHook(stops: Stops, world: World): AsyncGenerator<ProofRow> {
+  const { pool, receiver, url, agent, token, failing } = world;
+  const hookIds = await addHooks(pool, LANES, (n) => receiver.after(0, `light-${n}`));
+  await preloadJobs(pool, { hookIds: [failing], jobs: PENDING });
+  await untilWritten(pool);
+  await startWorker(stops, world.databaseUrl);
+  await addJobs(pool, hookIds);
+  await openLanes(pool, [failing]);
+  const light = async (pieces: number): Promise<Timing[]> => {
+    await receiver.forget();
+    const load = { pool, receiver, hookIds, perSecond: LIGHT_PER_SECOND };
+    return lightWebhooks(load, pieces * LIGHT_MS);
+  };
+  await light(0.5);
+  const alone = await light(2);
+
+  const startedAt = performance.now();
+  const answeredMs = await timedRequest({
+    method: 'DELETE',
+    url: `${url}/${failing}`,
+    agent,
+    token,
+    status: 204,
+  });
+  const ending = untilGone(pool, failing);
+  const beside = await light(3);
+  const endedAt = await ending;
+  // Before and after, as what else the machine does changes meanwhile.
+  alone.push(...(await light(2)));
+  progress(`light alone: ${describeTimings(alone)}; beside: ${describeTimings(beside)}`);
+  const what = `a hook with ${ATTEMPTS.toLocaleString('en')} attempts and ${PENDING.toLocaleString('en')} pending jobs`;
+  yield {
+    what: `DELETE of ${what}: answer`,
+    figure: `${answeredMs.toFixed(0)} ms`,
+    bound: `≤ ${DELETE_BOUND_MS} ms`,
+    ok: answeredMs <= DELETE_BOUND_MS,
+  };
+  const { rows } = await pool.query<{ status: string; jobs: number }>(
+    `SELECT status, count(*)::int AS jobs FROM delivery_job WHERE hook_id = $1 AND idempotency_key LIKE 'load:%' GROUP BY status`,
+    [failing],
+  );
+  const became = Object.fromEntries(rows.map((row) => [row.status, row.jobs]));
+  const tookS = (endedAt - startedAt) / 1000;
+  yield {
+    what: 'its jobs are cancelled behind, and its lane is gone',
+    figure: `${(became['cancelled'] ?? 0).toLocaleString('en')} in ${tookS.toFixed(0)} s, ${became['pending'] ?? 0} pending`,
+    bound: `none pending within ${CLEAN_UP_BOUND_S} s`,
+    ok: became['pending'] === undefined && tookS <= CLEAN_UP_BOUND_S,
+  };
+  const ratio = p99(beside) / p99(alone);
+  yield {
+    what: 'light webhooks of other hooks meanwhile, commit to receipt: p99 to the p99 before and after',
+    figure: `${ratio.toFixed(2)} × ${p99(alone).toFixed(1)} ms`,
+    bound: `≤ ${RATIO_BOUND} ×`,
+    ok: ratio <= RATIO_BOUND,
+  };
+}
+
+/** @returns when the last pending job was cancelled, and its lane was gone */
+function untilGone(pool: Pool, hookId: number): Promise<number> {
+  return waitUntil(
+    async () => {
+      const { rows } = await pool.query<{ left: boolean }>(
+        `SELECT EXISTS (SELECT FROM delivery_cancellation)
+           OR EXISTS (SELECT FROM delivery_lane_key WHERE lane = 'hook:' || $1::bigint) AS left`,
+        [hookId],
+      );
+      return rows[0]?.left === false && performance.now();
+    },
+    { what: 'the clean-up to end', timeoutMs: 2_000 * CLEAN_UP_BOUND_S, everyMs: 1_000 },
+  );
+}
+
 async function start(stops: Stops): Promise<World> {
-  const { url: databaseUrl, pool } = await startProofDatabase(stops);
+  const { url: databaseUrl } = await startProofDatabase(stops);
+  const pool = openPool(databaseUrl, 10);
+  stops.add(() => pool.end());
+  await (await createDeliverySeed(databaseUrl)).close();
+  const receiver = await startLoadReceiver(stops);
   const token = await addPerson(pool, 'ada');
   const { url } = await startProofApi(stops, databaseUrl);
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   stops.add(() => agent.destroy());
-  const hookId = await addHook(pool);
-  await fill(pool, hookId);
-  return { pool, agent, token, url: `${url}/api/repos/ada/engine/hooks/${hookId}/deliveries` };
+  const [healthy, failing] = await addTwoHooks(pool, receiver.after(2_000, 'failing'));
+  await makeHistoryDays(pool, DAYS);
+  const history = { attempts: ATTEMPTS, days: DAYS };
+  await addHistory(pool, {
+    ...{ ...history, hookId: healthy, otherHooks: OTHER_HOOKS },
+    ...{ rare: 'failed', rareOneIn: RARE_ONE_IN.failed },
+  });
+  await addHistory(pool, {
+    ...{ ...history, hookId: failing, after: ATTEMPTS * (OTHER_HOOKS + 2) },
+    ...{ rare: 'delivered', rareOneIn: RARE_ONE_IN.delivered },
+  });
+  await analyzeHistory(pool);
+  const hooks = `${url}/api/repos/ada/engine/hooks`;
+  return { pool, databaseUrl, receiver, agent, token, url: hooks, healthy, failing };
 }
 
-async function addHook(pool: Pool): Promise<number> {
+async function addTwoHooks(pool: Pool, url: string): Promise<[number, number]> {
   const { rows } = await pool.query<{ id: string }>(
-    `WITH made AS (INSERT INTO repository (owner_id, name) SELECT id, 'engine' FROM account RETURNING id)
-     INSERT INTO hook (repository_id, url, events) SELECT id, 'https://receiver.example/', '{*}' FROM made RETURNING id`,
+    `WITH made AS (INSERT INTO repository (owner_id, name) SELECT id, 'engine' FROM account WHERE login = 'ada' RETURNING id)
+     INSERT INTO hook (repository_id, url, events) SELECT id, $1, '{*}' FROM made, generate_series(1, 2) RETURNING id`,
+    [url],
   );
-  return Number(rows[0]?.id);
-}
-
-/** `pg` reads a client-side time-out from the query, though its types do not say so. */
-const PATIENT = { query_timeout: 600_000 } as object;
-
-/** Attempts over as many days as are kept, with some of other hooks among them; ten for each job. */
-async function fill(pool: Pool, hookId: number): Promise<void> {
-  await pool.query('SELECT delivery_attempt_make_days($1)', [DAYS]);
-  const content = await pool.query<{ id: string }>(
-    `INSERT INTO delivery_content (id, kind, body) VALUES (gen_random_uuid(), 'webhook', '{}') RETURNING id`,
+  await addSecrets(
+    pool,
+    rows.map(({ id }) => id),
   );
-  for (let from = 1; from <= ATTEMPTS; from += A_STATEMENT) {
-    const to = from + A_STATEMENT - 1;
-    await pool.query({
-      ...PATIENT,
-      text: INSERT_JOBS,
-      values: [content.rows[0]?.id, hookId, from, to],
-    });
-    await pool.query({
-      ...PATIENT,
-      text: INSERT_ATTEMPTS,
-      values: [hookId, from, to, ATTEMPTS, DAYS, FAILED_ONE_IN, OTHER_HOOKS],
-    });
-    process.stderr.write(`${to.toLocaleString('en')} attempts written\n`);
-  }
-  const client = await pool.connect();
-  await client.query('SET statement_timeout = 0');
-  await client.query({ ...PATIENT, text: 'ANALYZE delivery_attempt, delivery_job' });
-  client.release(true);
+  const [healthy, failing] = rows.map(({ id }) => Number(id));
+  if (healthy === undefined || failing === undefined) throw new Error('No hooks were made');
+  return [healthy, failing];
 }
-
-const INSERT_JOBS = `
-  INSERT INTO delivery_job (id, idempotency_key, content_id, kind, version, lane, hook_id, own, expires_at, status, finished_at)
-  SELECT md5((n / 10)::text)::uuid, 'webhook:' || md5('event ' || n / 10)::uuid || ':' || $2::bigint, $1, 'webhook', 1, 'hook:' || $2::bigint, $2, '{"event":"thread.opened"}',
-    now() + interval '7 days', 'delivered', now()
-  FROM generate_series($3::int, $4::int) n WHERE n % 10 = 0`;
-
-const INSERT_ATTEMPTS = `
-  INSERT INTO delivery_attempt (id, job_id, lease_no, hook_id, number, started_at, finished_at, outcome, reason, status, timings,
-    request_head, response_head, body_excerpt)
-  OVERRIDING SYSTEM VALUE
-  SELECT CASE WHEN own THEN n ELSE $4::bigint + n * $7::bigint + o END, md5((n / 10)::text)::uuid, n * ($7::bigint + 1) + o,
-    CASE WHEN own THEN $1::bigint ELSE $1 + 1 + o END, 1, at, at,
-    CASE WHEN failed THEN 'retry' ELSE 'delivered' END, CASE WHEN failed THEN 'http_500' END, CASE WHEN failed THEN 500 ELSE 200 END,
-    '{"dns":1,"connect":2,"tls":9,"firstByte":20,"total":33}',
-    jsonb_build_object('accept', '*/*', 'content-type', 'application/json; charset=utf-8', 'user-agent', 'Ghost-Delivery/0.1.0',
-      'x-ghost-event', 'thread.opened', 'x-ghost-delivery', md5((n / 10)::text), 'x-ghost-attempt', '1',
-      'webhook-signature', '[redacted]', 'traceparent', md5(n::text)),
-    '{"server":"nginx","content-type":"text/plain","date":"Mon, 30 Nov 2026 12:00:00 GMT"}', 'ok'
-  FROM generate_series($2::int, $3::int) n
-  CROSS JOIN LATERAL (SELECT date_trunc('day', now()) + n::float8 / $4 * $5 * interval '1 day' AS at, n % $6 = 0 AS failed) a
-  CROSS JOIN LATERAL (SELECT 0 AS o, true AS own UNION ALL SELECT 1 + n % $7, false WHERE n % 10 = 0) hooks`;

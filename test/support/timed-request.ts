@@ -1,7 +1,7 @@
 import { type Agent, request } from 'node:http';
 
 export interface TimedRequest {
-  method: 'GET' | 'POST';
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   url: string;
   /** Keeps the connection: making one takes longer than an answer. */
   agent: Agent;

@@ -43,15 +43,23 @@ export async function addHooks(
      SELECT id FROM made ORDER BY id`,
     [urls],
   );
+  await addSecrets(
+    pool,
+    rows.map(({ id }) => id),
+  );
+  return rows.map(({ id }) => Number(id));
+}
+
+/** Gives each hook a secret, without which nothing is sent to it. */
+export async function addSecrets(pool: Pool, hookIds: readonly string[]): Promise<void> {
   const keys = keyRing();
-  const sealed = rows.map(({ id }) =>
+  const sealed = hookIds.map((id) =>
     encrypt(keys, SEED_SECRET, { row: id, purpose: 'hook_secret' }),
   );
   await pool.query(
     'INSERT INTO hook_secret (hook_id, ciphertext) SELECT * FROM unnest($1::bigint[], $2::text[])',
-    [rows.map(({ id }) => id), sealed],
+    [hookIds, sealed],
   );
-  return rows.map(({ id }) => Number(id));
 }
 
 /**
