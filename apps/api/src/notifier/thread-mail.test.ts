@@ -40,9 +40,11 @@ describe('the mail of a comment', () => {
   test('carries what mail programs act on', () => {
     expect(joined(comment).headers).toEqual({
       'List-ID': 'owner/place <place.owner.ghost.example>',
+      'List-Archive': '<https://ghost.example/owner/place/threads/1>',
       'List-Unsubscribe': '<https://ghost.example/api/unsubscribe/TOKEN>',
       'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
       'Auto-Submitted': 'auto-generated',
+      'X-Auto-Response-Suppress': 'All',
       Precedence: 'list',
       'X-Ghost-Reason': 'watching',
     });
@@ -69,6 +71,43 @@ describe('the mail of a comment', () => {
       payload: commentPayload({ ownerId: 1, repositoryId: 2, threadId: 3 }, 1, body),
     };
     expect(joined(event).text.startsWith(`${body}\n\n-- \n`)).toBe(true);
+    expect(joined(event).html).toContain('<p>{"slot":"u"} ${u} {{u}} [object Object]</p>');
+  });
+
+  test('is that Markdown as HTML too, with the same foot', () => {
+    const { html = '' } = joined(comment);
+    expect(html).toContain('<title>Re: [owner/place] A thread (#1)</title>');
+    expect(html).toContain('<p>Hello <em>world</em>.</p>');
+    expect(html).toContain(
+      '<a href="https://ghost.example/owner/place/threads/1#comment-1">Read it on Ghost</a>. Why you get this: watching.',
+    );
+    expect(html).toContain(
+      '<a href="https://ghost.example/api/unsubscribe/TOKEN">No more mails of this thread</a>',
+    );
+    expect(html).not.toMatch(/src=|url\(|@import|<img|<link/u);
+  });
+
+  test('leads to the rest of a long text, and stays below what providers hide', () => {
+    for (const body of ['Words, and more of them.\n'.repeat(2_600), '字'.repeat(65_536)]) {
+      const { text, html = '' } = joined({
+        ...comment,
+        payload: commentPayload({ ownerId: 1, repositoryId: 2, threadId: 3 }, 1, body),
+      });
+      const more = 'Read on: there is more of it on Ghost.';
+      expect(text).toContain(`\n\n[${more}]\n\n-- \nRead it on Ghost: https://`);
+      expect(html).toContain(`threads/1#comment-1">${more}</a>`);
+      // In base64, with line ends, it is 1.37 times as long; headers and boundaries are some 4 KiB.
+      expect(1.37 * (Buffer.byteLength(text) + Buffer.byteLength(html))).toBeLessThan(96 * 1024);
+    }
+  });
+
+  test('without words says what happened', () => {
+    const { text, html = '' } = joined({
+      ...comment,
+      payload: commentPayload({ ownerId: 1, repositoryId: 2, threadId: 3 }, 1, ' \n'),
+    });
+    expect(text).toMatch(/^Person 1 commented\.\n\n-- \n/u);
+    expect(html).toContain('<p>Person 1 commented.</p>');
   });
 });
 
@@ -86,6 +125,7 @@ describe('the other mails of a thread', () => {
   test('a closed or reopened one says who did it', () => {
     const closed = joined({ type: 'thread.closed', payload: inThread, createdAt });
     expect(closed.text).toMatch(/^Person 1 closed this thread\.\n/u);
+    expect(closed.html).toContain('<p>Person 1 closed this thread.</p>');
     expect(closed.subject).toBe('Re: [owner/place] A thread (#1)');
     const reopened = joined({ type: 'thread.reopened', payload: inThread, createdAt });
     expect(reopened.text).toMatch(/^Person 1 reopened this thread\.\n/u);
@@ -109,7 +149,10 @@ describe('names and titles', () => {
     const message = titled(evil, evil);
     expect(message.subject).toBe('Re: [owner/a.b_c] x Bcc: victim@x.example y (#1)');
     expect(message.from.name).toBe('person-1 (Ghost)');
-    expect(Object.keys(message.headers)).toHaveLength(6);
+    expect(titled('</title><script>x</script>').html).toContain(
+      '<title>Re: [owner/a.b_c] &lt;/title&gt;&lt;script&gt;x&lt;/script&gt; (#1)</title>',
+    );
+    expect(Object.keys(message.headers)).toHaveLength(8);
   });
 
   test('keep the number at the end of a subject, however long the title', () => {

@@ -3,15 +3,21 @@ import {
   MAIL_REASON_HEADER,
   type MailContent,
   type MailEventType,
-  type MailParts,
 } from '@ghost/contract';
 
 import { headerSafe, personName } from './header-safe.js';
 import type { ReaderReason } from './choose-reader.js';
+import { cutText } from './mail-html/cut-text.js';
+import { html } from './mail-html/html.js';
+import { link, mailPage, paragraph } from './mail-html/mail-page.js';
+import { renderMarkdown } from './mail-html/render-markdown.js';
 import type { MailSender } from './mail-sender.js';
 
 /** Subjects are cut before clients do it: the number at the end is what people search for. */
 const LONGEST_TITLE = 200;
+/** Of what was written: with the HTML beside it a mail stays below the 102 KB at which large providers hide the rest. */
+const MOST_TEXT_BYTES = 24 * 1024;
+const MORE = 'Read on: there is more of it on Ghost.';
 
 /** The reader's own parts; names of one letter, as they are stored once a reader. */
 export interface ReaderSlots extends Record<string, string> {
@@ -34,34 +40,54 @@ export function threadMail(event: MailEvent, sender: MailSender): MailContent {
   const domain = sender.address.slice(sender.address.lastIndexOf('@') + 1);
   const root = `<thread.${thread.id}@${domain}>`;
   const unsubscribe = `${sender.publicUrl}/api/unsubscribe/`;
+  const name = headerSafe(repository.full_name, LONGEST_TITLE);
   return {
     envelopeFrom: sender.address,
     from: { name: `${personName(actor)} (${sender.name})`, address: sender.address },
     subject: [subject(event)],
-    text: [
-      ...said(event),
-      `\n\n-- \nRead it on Ghost: ${link(event)}\nWhy you get this: `,
-      { slot: 'r' },
-      `\nNo more mails of this thread: ${unsubscribe}`,
-      { slot: 'u' },
-      '\n',
-    ],
+    ...bodies(event, unsubscribe),
     date: event.createdAt.toISOString(),
     messageIdDomain: domain,
     inReplyTo: root,
     references: [root],
     headers: [
-      // RFC 2919; RFC 8058 needs both List-Unsubscribe fields; RFC 3834.
-      [
-        'List-ID',
-        [`${headerSafe(repository.full_name, LONGEST_TITLE)} <${listId(repository, domain)}>`],
-      ],
+      // RFC 2919, RFC 2369; RFC 8058 needs both List-Unsubscribe fields; RFC 3834, and what Exchange heeds.
+      ['List-ID', [`${name} <${listId(repository, domain)}>`]],
+      ['List-Archive', [`<${thread.html_url}>`]],
       ['List-Unsubscribe', [`<${unsubscribe}`, { slot: 'u' }, '>']],
       ['List-Unsubscribe-Post', ['List-Unsubscribe=One-Click']],
       ['Auto-Submitted', ['auto-generated']],
+      ['X-Auto-Response-Suppress', ['All']],
       ['Precedence', ['list']],
       [MAIL_REASON_HEADER, [{ slot: 'r' }]],
     ],
+  };
+}
+
+/** The same as text and as HTML. What a person wrote is the text as they wrote it: Markdown reads well as it is. */
+function bodies(event: MailEvent, unsubscribe: string): Pick<MailContent, 'text' | 'html'> {
+  const written = writtenIn(event);
+  const page = pageOf(event);
+  const told = tell(event);
+  const plain = written === null ? null : cutText(written, MOST_TEXT_BYTES);
+  const rich = written === null ? null : renderMarkdown(written, page);
+  const more = (cut: boolean) => (cut ? html`<p>${link(page, MORE)}</p>` : []);
+  return {
+    text: [
+      plain?.text ?? told,
+      plain?.cut ? `\n\n[${MORE}]` : '',
+      `\n\n-- \nRead it on Ghost: ${page}\nWhy you get this: `,
+      { slot: 'r' },
+      `\nNo more mails of this thread: ${unsubscribe}`,
+      { slot: 'u' },
+      '\n',
+    ],
+    html: mailPage({
+      title: subject(event),
+      said: rich === null ? paragraph(told) : html`${[rich.html]}${more(rich.cut)}`,
+      foot: html`${link(page, 'Read it on Ghost')}. Why you get this: ${{ slot: 'r' }}.
+<a href="${unsubscribe}${{ slot: 'u' }}">No more mails of this thread</a>.`,
+    }),
   };
 }
 
@@ -72,21 +98,40 @@ function subject(event: MailEvent): string {
   return `${reply}[${name}] ${headerSafe(thread.title, LONGEST_TITLE)} (#${thread.number})`;
 }
 
-/** What a person wrote, as they wrote it: Markdown reads well as plain text. */
-function said(event: MailEvent): MailParts {
+/** What a person wrote, in Markdown; null where they wrote nothing. */
+function writtenIn(event: MailEvent): string | null {
   switch (event.type) {
     case 'thread.opened':
-      return [event.payload.thread.body];
+      return someText(event.payload.thread.body);
     case 'comment.created':
-      return [event.payload.comment.body];
+      return someText(event.payload.comment.body);
     case 'thread.closed':
-      return [`${personName(event.payload.sender)} closed this thread.`];
     case 'thread.reopened':
-      return [`${personName(event.payload.sender)} reopened this thread.`];
+      return null;
   }
 }
 
-function link(event: MailEvent): string {
+function someText(text: string): string | null {
+  return text.trim() === '' ? null : text;
+}
+
+/** What happened, in a sentence. */
+function tell({ type, payload: { sender } }: MailEvent): string {
+  const name = personName(sender);
+  switch (type) {
+    case 'thread.opened':
+      return `${name} opened this thread.`;
+    case 'comment.created':
+      return `${name} commented.`;
+    case 'thread.closed':
+      return `${name} closed this thread.`;
+    case 'thread.reopened':
+      return `${name} reopened this thread.`;
+  }
+}
+
+/** The page that shows it: what it links to is relative to that. */
+function pageOf(event: MailEvent): string {
   return event.type === 'comment.created'
     ? event.payload.comment.html_url
     : event.payload.thread.html_url;
