@@ -74,6 +74,7 @@ export class FanoutWorld {
     outboxRetryBaseMs: RETRY_BASE_MS,
     deliveryWakeUrl: null,
     mailFrom: { name: 'Ghost', address: 'noreply@ghost.example' },
+    mentionMailsPerHour: 3,
     publicUrl: 'https://ghost.example',
     keyRing: testKeyRing(),
     heldMost: 10_000,

@@ -161,6 +161,8 @@ export const RULES: Readonly<Record<string, readonly Rule[]>> = {
   'list-own-repositories': [own(['repo', 200])],
   'list-watched-repositories': [own(['repo', 200])],
   'get-authenticated-user': [own([null, 200])],
+  'get-mail-choices': [own(['repo', 200])],
+  'edit-mail-choices': [own(['repo', 200], () => ({ body: { watching: true } }))],
   'list-emails': [own(['admin', 200])],
   'add-emails': [
     own(['admin', 201], ({ world }) => ({

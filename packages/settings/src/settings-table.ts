@@ -260,6 +260,11 @@ export const SETTINGS = {
     default: '1000',
     what: 'Back-off of a consumer that failed an event; five times as long after each failure, with jitter, up to 15 min.',
   }),
+  GHOST_MENTION_MAILS_PER_HOUR: setting(wholeNumber(0, 1_000_000), {
+    who: 'API',
+    default: '100',
+    what: 'Mails that one author causes in an hour at most by mentioning people who follow neither the thread nor the repository; 0: no limit.',
+  }),
   GHOST_DELIVERY_WAKE_URL: setting(wakeUrl, {
     who: 'API',
     default: null,

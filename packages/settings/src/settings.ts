@@ -52,6 +52,8 @@ export type Settings<W extends Who = 'api'> = {
   trustedProxies: readonly string[];
   outboxRetryBaseMs: number;
   deliveryWakeUrl: string | null;
+  /** 0: no limit. */
+  mentionMailsPerHour: number;
   retentionDays: number;
   heartbeatMs: number;
   shutdownGraceMs: number;

@@ -18,6 +18,8 @@ export interface Candidate {
   muted: boolean;
   mayRead: boolean;
   suppressed: boolean;
+  /** What mail they want of all threads. */
+  wants: { watching: boolean; participating: boolean; ownActions: boolean };
 }
 
 export interface Audience {
@@ -37,6 +39,9 @@ type CandidateRow = {
   muted: boolean;
   may_read: boolean;
   suppressed: boolean;
+  wants_watching: boolean;
+  wants_participating: boolean;
+  wants_own: boolean;
 };
 
 /**
@@ -67,16 +72,20 @@ export async function audiencePage(
       ) u
       group by u.account_id order by u.account_id limit ${limit}
     )
-    select c.*, a.login, a.name, a.email, a.verified, ${mayReadSql(sql`c.account_id`)} as may_read,
+    select c.*, a.login, a.name, a.email, a.verified, a.wants_watching, a.wants_participating, a.wants_own,
+      ${mayReadSql(sql`c.account_id`)} as may_read,
       exists (
         select from ${schema.mailSuppression} m
         where m.address = lower(a.email) and m.since <= now() and (m.until is null or m.until > now())
       ) as suppressed
     from candidate c
     cross join lateral (
-      select p.login, p.name, e.address as email, e.verified_at is not null as verified
+      select p.login, p.name, e.address as email, e.verified_at is not null as verified,
+        coalesce(m.watching, true) as wants_watching, coalesce(m.participating, true) as wants_participating,
+        coalesce(m.own_actions, false) as wants_own
       from ${schema.account} p
       left join ${schema.emailAddress} e on e.account_id = p.id and e.is_primary
+      left join ${schema.mailChoice} m on m.account_id = p.id
       where p.id = c.account_id offset 0
     ) a
     join ${repository} on ${repository.id} = ${repositoryId}
@@ -93,6 +102,11 @@ export async function audiencePage(
     muted: row.muted,
     mayRead: row.may_read,
     suppressed: row.suppressed,
+    wants: {
+      watching: row.wants_watching,
+      participating: row.wants_participating,
+      ownActions: row.wants_own,
+    },
   }));
 }
 

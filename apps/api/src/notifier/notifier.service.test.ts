@@ -101,6 +101,38 @@ describe('who gets a mail', () => {
     });
   });
 
+  test('what they chose for all threads counts, and the weaker reason where the stronger is unwanted', async () => {
+    const place = await world.place();
+    const wants = async (
+      choice: Partial<Record<'watching' | 'participating' | 'own', boolean>>,
+    ) => {
+      const id = await world.account();
+      const { watching = true, participating = true, own = false } = choice;
+      await world.pool.query(
+        'INSERT INTO mail_choice (account_id, watching, participating, own_actions) VALUES ($1, $2, $3, $4)',
+        [id, watching, participating, own],
+      );
+      return id;
+    };
+    const [noWatching, noPart, both, neither, actor] = [
+      await wants({ watching: false }),
+      await wants({ participating: false }),
+      await wants({ participating: false }),
+      await wants({ watching: false, participating: false }),
+      await wants({ own: true }),
+    ];
+    for (const id of [noWatching, both, neither, actor]) await world.watch(place, id);
+    for (const id of [noPart, both, neither]) await world.takesPart(place, id);
+    const made = await page(await commentEvent(place, actor));
+    expect(readersOf(made)).toEqual({ [both]: 'watching', [actor]: 'watching' });
+    const unwanted = { [noWatching]: 'unwanted', [noPart]: 'unwanted', [neither]: 'unwanted' };
+    expect(skipsOf(made)).toEqual(unwanted);
+    await world.takesPart(place, noWatching, 'manual');
+    expect(readersOf(await page(await commentEvent(place, actor)))).toMatchObject({
+      [noWatching]: 'subscribed',
+    });
+  });
+
   test('an address gets mail again once its suppression has ended, or before it has begun', async () => {
     const place = await world.place();
     const [ended, strikesOnly, bounced] = [
@@ -182,6 +214,74 @@ describe('who gets a mail', () => {
     expect(await page({ ...event, repositoryId: null })).toEqual(nothing);
     expect(await page({ ...event, repositoryId: 999_999_999 })).toEqual(nothing);
     expect(await contentsOf(event.id)).toBe(0);
+  });
+});
+
+describe('mails by mention alone', () => {
+  async function mentioning(place: Place, people: readonly number[], actorId = place.ownerId) {
+    const event = await commentEvent(place, actorId);
+    const payload = event.payload as ReturnType<typeof commentPayload>;
+    const mentions = people.map((id) => ({ id, login: `person-${id}`, name: 'Person' }));
+    return { ...event, payload: { ...payload, comment: { ...payload.comment, mentions } } };
+  }
+
+  async function mentioned(place: Place, count: number): Promise<number[]> {
+    const people: number[] = [];
+    for (let n = 0; n < count; n += 1) {
+      const id = await world.account();
+      await world.takesPart(place, id, 'mention');
+      people.push(id);
+    }
+    return people;
+  }
+
+  test('are bounded for an author and hour; who follows anyway is not counted', async () => {
+    const place = await world.place();
+    const followers = [await world.account(), await world.account()];
+    const [watcher = 0, participant = 0] = followers;
+    await world.watch(place, watcher);
+    await world.takesPart(place, participant);
+    const first = await mentioned(place, 2);
+    const made = await page(await mentioning(place, [...followers, ...first]));
+    expect(Object.keys(readersOf(made))).toHaveLength(4);
+    const second = await mentioned(place, 2);
+    // Those of before are only mentioned, too: of four the third mail of the hour is the last.
+    const over = await page(await mentioning(place, [...first, ...second]));
+    expect(Object.values(readersOf(over)).filter((reason) => reason === 'mentioned')).toHaveLength(
+      1,
+    );
+    expect(Object.values(skipsOf(over))).toEqual(Array(3).fill('mention_limit'));
+    expect(readersOf(over)).toMatchObject({ [watcher]: 'watching', [participant]: 'participant' });
+  });
+
+  test('of another author, or hour, have a count of their own', async () => {
+    const place = await world.place();
+    const [person = 0] = await mentioned(place, 1);
+    const other = await world.account();
+    const readers = async (actorId?: number) =>
+      Object.keys(readersOf(await page(await mentioning(place, [person], actorId)))).length;
+    expect([await readers(), await readers(), await readers(), await readers()]).toEqual([
+      1, 1, 1, 0,
+    ]);
+    expect(await readers(other)).toBe(1);
+    await world.pool.query(
+      `UPDATE mention_mails SET hour = hour - interval '1 hour' WHERE account_id = $1`,
+      [place.ownerId],
+    );
+    expect(await readers()).toBe(1);
+  });
+
+  test('that a page made which was broken off are not counted', async () => {
+    const place = await world.place();
+    const people = await mentioned(place, 3);
+    const event = await mentioning(place, people);
+    await expect(
+      world.db.transaction(async (tx) => {
+        await world.notifier.page(tx, event, null);
+        throw new Error('broken off');
+      }),
+    ).rejects.toThrow('broken off');
+    expect(Object.keys(readersOf(await page(event)))).toHaveLength(3);
   });
 });
 

@@ -18,11 +18,17 @@ import { isCommentGone } from '../outbox/is-comment-gone.js';
 import { UnsubscribeTokens } from '../unsubscribe/unsubscribe-tokens.js';
 import { addressPage, isAddressEvent } from './address-mail.js';
 import { audiencePage, type Candidate, countAudience } from './audience.js';
-import { chooseReader, type ReaderContext, type ReaderReason } from './choose-reader.js';
+import {
+  chooseReader,
+  type ReaderContext,
+  type ReaderReason,
+  type ReaderSkip,
+} from './choose-reader.js';
 import { personName } from './header-safe.js';
 import { hookPage, isHookMailEvent } from './hook-mail.js';
 import { readCursor, writeCursor } from './notifier-cursor.js';
 import { mailSender } from './mail-sender.js';
+import { takeMentionMails } from './mention-quota.js';
 import { type MailEvent, type ReaderSlots, threadMail } from './thread-mail.js';
 
 /** Accounts a page: constant memory, and a transaction of some 60 ms. */
@@ -36,6 +42,12 @@ interface Reader {
   candidate: Candidate;
   reason: ReaderReason;
   address: string;
+  onlyMentioned: boolean;
+}
+
+interface Sorted {
+  readers: Reader[];
+  skips: SkippedTarget[];
 }
 
 /**
@@ -46,7 +58,8 @@ interface Reader {
 export class NotifierService implements FanoutConsumer {
   constructor(
     @Inject(QUEUE) private readonly queue: Queue,
-    @Inject(SETTINGS) private readonly settings: Pick<Settings, 'mailFrom' | 'publicUrl'>,
+    @Inject(SETTINGS)
+    private readonly settings: Pick<Settings, 'mailFrom' | 'publicUrl' | 'mentionMailsPerHour'>,
     @Inject(UnsubscribeTokens) private readonly tokens: UnsubscribeTokens,
   ) {}
 
@@ -61,11 +74,12 @@ export class NotifierService implements FanoutConsumer {
     const audience = { repositoryId: event.repositoryId, threadId: thread.id };
     const from = cursor === null ? null : readCursor(cursor);
     const candidates = await audiencePage(tx, audience, from?.after ?? 0, PAGE_SIZE);
-    const { readers, skips } = sort(candidates, {
+    const sorted = sort(candidates, {
       actorId: sender.id,
       mentioned: mentionedIn(mail),
       commentGone: candidates.length > 0 && (await isCommentGone(tx, event)),
     });
+    const { readers, skips } = await this.withinQuota(tx, sender.id, sorted);
     const last = candidates.length < PAGE_SIZE;
     const bulk =
       from?.bulk ??
@@ -76,6 +90,20 @@ export class NotifierService implements FanoutConsumer {
     const after = candidates.at(-1)?.accountId;
     const next = last || after === undefined ? null : writeCursor({ after, bulk, content });
     return { jobs, skips, cursor: next };
+  }
+
+  /** Of those who are only mentioned as many as the author may still bring a mail, the longest-known first. */
+  private async withinQuota(tx: Transaction, authorId: number, sorted: Sorted): Promise<Sorted> {
+    const { mentionMailsPerHour: most } = this.settings;
+    const mentioned = sorted.readers.filter(({ onlyMentioned }) => onlyMentioned);
+    const allowed = await takeMentionMails(tx, authorId, mentioned.length, most);
+    const over = new Set(mentioned.slice(allowed));
+    if (over.size === 0) return sorted;
+    const skips = [...over].map(({ candidate }) => skipped(candidate, 'mention_limit'));
+    return {
+      readers: sorted.readers.filter((reader) => !over.has(reader)),
+      skips: [...sorted.skips, ...skips],
+    };
   }
 
   private storeContent(tx: Transaction, event: MailEvent & FanoutEvent): Promise<string> {
@@ -113,18 +141,23 @@ export class NotifierService implements FanoutConsumer {
   }
 }
 
-function sort(
-  candidates: readonly Candidate[],
-  context: ReaderContext,
-): { readers: Reader[]; skips: SkippedTarget[] } {
+function sort(candidates: readonly Candidate[], context: ReaderContext): Sorted {
   const readers: Reader[] = [];
   const skips: SkippedTarget[] = [];
   for (const candidate of candidates) {
     const choice = chooseReader(candidate, context);
-    if ('mail' in choice) readers.push({ candidate, reason: choice.mail, address: choice.address });
-    else skips.push({ targetKind: 'account', targetId: candidate.accountId, reason: choice.skip });
+    if ('skip' in choice) {
+      skips.push(skipped(candidate, choice.skip));
+      continue;
+    }
+    const { mail: reason, address, onlyMentioned } = choice;
+    readers.push({ candidate, reason, address, onlyMentioned });
   }
   return { readers, skips };
+}
+
+function skipped({ accountId }: Candidate, reason: ReaderSkip): SkippedTarget {
+  return { targetKind: 'account', targetId: accountId, reason };
 }
 
 /** Whom the text of this very event mentions: what the thread said earlier is no news. */
