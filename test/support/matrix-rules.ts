@@ -199,6 +199,7 @@ export const RULES: Readonly<Record<string, readonly Rule[]>> = {
   // The link of a mail is the right to it.
   'show-unsubscribe': [unguarded(unsubscribeLink)],
   unsubscribe: [unguarded(unsubscribeLink)],
+  'unsubscribe-from-repository': [unguarded(unsubscribeLink)],
   'show-verify-address': [unguarded(verificationLink)],
   'verify-address': [unguarded(verificationLink)],
   'get-openapi-document': [unguarded()],

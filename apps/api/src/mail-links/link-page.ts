@@ -36,9 +36,11 @@ ${content}
 /**
  * The only thing of a page that changes something: mail scanners follow every link, and press nothing.
  * @param label - text
+ * @param action - where it posts, relative to the page; left out: to the page itself
  */
-export function confirmButton(label: string): string {
-  return `<form method="post"><button type="submit">${escapeHtml(label)}</button></form>`;
+export function confirmButton(label: string, action?: string): string {
+  const target = action === undefined ? '' : ` action="${escapeHtml(action)}"`;
+  return `<form method="post"${target}><button type="submit">${escapeHtml(label)}</button></form>`;
 }
 
 const ENTITIES: Readonly<Record<string, string>> = {

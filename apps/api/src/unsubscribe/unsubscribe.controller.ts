@@ -5,8 +5,13 @@ import type { FastifyReply } from 'fastify';
 import { Route } from '../http/route.js';
 import { POOL } from '../database/tokens.js';
 import { sendPage } from '../mail-links/link-page.js';
-import { muteThread } from './mute-thread.js';
-import { CONFIRM_PAGE, DONE_PAGE, UNKNOWN_LINK_PAGE } from './unsubscribe-page.js';
+import { muteRepository, muteThread } from './mute.js';
+import {
+  confirmPage,
+  DONE_PAGE,
+  REPOSITORY_DONE_PAGE,
+  UNKNOWN_LINK_PAGE,
+} from './unsubscribe-page.js';
 import { UnsubscribeTokens } from './unsubscribe-tokens.js';
 
 /** Where the links of mails lead. The token is the right to it; nobody signs in. */
@@ -30,7 +35,7 @@ export class UnsubscribeController {
   })
   confirm(@Param('token') token: string, @Res() reply: FastifyReply): void {
     const known = this.tokens.verify(token) !== null;
-    sendPage(reply, known ? 200 : 404, known ? CONFIRM_PAGE : UNKNOWN_LINK_PAGE);
+    sendPage(reply, known ? 200 : 404, known ? confirmPage(token) : UNKNOWN_LINK_PAGE);
   }
 
   /** The button of the page, or a mail program's one click (RFC 8058). */
@@ -49,5 +54,26 @@ export class UnsubscribeController {
     const claim = this.tokens.verify(token);
     const muted = claim !== null && (await muteThread(this.pool, claim));
     sendPage(reply, muted ? 200 : 404, muted ? DONE_PAGE : UNKNOWN_LINK_PAGE);
+  }
+
+  /** The page's other button. Looking at it is a 405: nothing there is shown. */
+  @Route({
+    method: 'POST',
+    path: ':token/repository',
+    access: { for: 'public' },
+    id: 'unsubscribe-from-repository',
+    summary: 'Ignore the repository of a thread, by the link of a mail.',
+    status: 200,
+    answer: null,
+    media: 'text/html',
+    form: true,
+  })
+  async unsubscribeFromRepository(
+    @Param('token') token: string,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const claim = this.tokens.verify(token);
+    const muted = claim !== null && (await muteRepository(this.pool, claim));
+    sendPage(reply, muted ? 200 : 404, muted ? REPOSITORY_DONE_PAGE : UNKNOWN_LINK_PAGE);
   }
 }

@@ -106,6 +106,31 @@ describe('one click, without signing in', () => {
     expect((await call(token, { method: 'POST' })).status).toBe(200);
     expect((await mutedOf(threadId))[watcher.id]).toBe(true);
   });
+
+  test('can end the mails of the whole repository too, for that person alone', async () => {
+    const { ann, ben, threadId, token } = await subscribed();
+    const page = await (await call(token)).text();
+    const [, action = ''] = /action="([^"]+)"/u.exec(page) ?? [];
+    expect(action).toBe(`${token}/repository`);
+    const ignoring = async () => {
+      const { rows } = await testApi.pool.query<{ id: string }>(
+        `SELECT w.account_id AS id FROM watch w JOIN thread t ON t.repository_id = w.repository_id
+         WHERE t.id = $1 AND w.ignored`,
+        [threadId],
+      );
+      return rows.map(({ id }) => Number(id));
+    };
+    for (const method of ['GET', 'HEAD']) expect((await call(action, { method })).status).toBe(405);
+    expect(await ignoring()).toEqual([]);
+    for (let n = 0; n < 2; n += 1) {
+      const done = await call(action, { method: 'POST', body: new URLSearchParams('') });
+      expect(done.status).toBe(200);
+      expect(await done.text()).toContain('no more mails of this repository');
+    }
+    expect(await ignoring()).toEqual([ben.id]);
+    expect(await mutedOf(threadId)).toEqual({ [ann.id]: false, [ben.id]: false });
+    expect((await call('forged/repository', { method: 'POST' })).status).toBe(404);
+  });
 });
 
 describe('a link that is not ours', () => {
