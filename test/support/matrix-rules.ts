@@ -200,6 +200,8 @@ export const RULES: Readonly<Record<string, readonly Rule[]>> = {
   'show-unsubscribe': [unguarded(unsubscribeLink)],
   unsubscribe: [unguarded(unsubscribeLink)],
   'unsubscribe-from-repository': [unguarded(unsubscribeLink)],
+  // Signed, and a raw message: what comes without either is nobody's.
+  'report-mail-event': [{ ...unguarded(), status: 415 }],
   'show-verify-address': [unguarded(verificationLink)],
   'verify-address': [unguarded(verificationLink)],
   'get-openapi-document': [unguarded()],

@@ -5,6 +5,7 @@ import { DatabaseModule, type Resources } from './database/database.module.js';
 import { AccessModule } from './http/access.module.js';
 import { DocumentModule } from './http/document.controller.js';
 import { HooksModule } from './hooks/hooks.module.js';
+import { MailEventsModule } from './mail-events/mail-events.module.js';
 import { OutboxModule } from './outbox/outbox.module.js';
 import { RepositoriesModule } from './repositories/repositories.module.js';
 import { StatusModule } from './status/status.module.js';
@@ -25,6 +26,7 @@ export class AppModule {
         ThreadsModule,
         HooksModule,
         OutboxModule,
+        MailEventsModule,
         UnsubscribeModule,
         StatusModule,
         DocumentModule,

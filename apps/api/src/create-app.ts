@@ -16,6 +16,7 @@ import { acceptForms } from './http/form-body.js';
 import { closeOnUnread, demandFraming } from './http/framing.js';
 import { acceptJsonOnly, MAX_BODY_BYTES } from './http/json-body.js';
 import { refuseUnknown } from './http/known-paths.js';
+import { acceptMessages } from './http/message-body.js';
 import { ListedInterceptor } from './http/listed.js';
 import { nestLogger } from './http/nest-logger.js';
 import { observeRequests } from './http/observe-requests.js';
@@ -86,6 +87,7 @@ async function furnish(
   await prepareRateLimits(server);
   acceptJsonOnly(server);
   acceptForms(server);
+  acceptMessages(server);
   tagAnswers(server);
   secureAnswers(server);
   observeRequests(server, logger, metrics);

@@ -9,6 +9,7 @@ import { addHookCommands } from './commands/hooks.js';
 import { addJobCommands } from './commands/jobs.js';
 import { addKeyCommands } from './commands/keys.js';
 import { addLaneCommands } from './commands/lanes.js';
+import { addMailCommands } from './commands/mail.js';
 import { addMigrate } from './commands/migrate.js';
 import { addOutboxCommands } from './commands/outbox.js';
 import { addPrune } from './commands/prune.js';
@@ -29,6 +30,7 @@ Examples:
   npx ghost outbox list                      events that fan-out could not handle
   npx ghost event show <id>                  who got it, who did not and why
   npx ghost lanes resume hook:12             send what a held hook kept
+  npx ghost mail suppressions list --active  addresses that get no mail
   npx ghost prune --dry-run                  what is older than GHOST_RETENTION_DAYS
   npx ghost hooks rotate-secret 12           a new secret; the old one signs too for 24 hours
 
@@ -57,6 +59,7 @@ export function createProgram(context: Context): Command {
   addTokenCommands(program, context);
   addRepoCommands(program, context);
   addAuditCommands(program, context);
+  addMailCommands(program, context);
   addOutboxCommands(program, context);
   addEventCommands(program, context);
   addJobCommands(program, context);

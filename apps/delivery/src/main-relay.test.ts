@@ -1,6 +1,8 @@
+import { jobOfBounceAddress } from '@ghost/vault';
 import { describe, expect, test } from 'vitest';
 
 import { deliveryProcesses } from '../../../test/support/delivery-processes.js';
+import { keyRing } from '../../../test/support/delivery-seed.js';
 import { startMailCatcher } from '../../../test/support/mail-catcher.js';
 import { waitUntil } from '../../../test/support/wait-until.js';
 import { relayPauseMs } from './rules/relay-pause.js';
@@ -21,6 +23,17 @@ describe('mails', () => {
       { id: kept, status: 'delivered' },
     ]);
     expect(relay.mails().map(({ envelope }) => envelope.to)).toEqual([['kept@one.example']]);
+  });
+
+  test('each mail has a return path of its own where there is a domain for them', async () => {
+    const relay = await startMailCatcher();
+    ran.cleanups.push(() => relay.stop());
+    const ids = await ran.seed.mails(['ada@one.example', 'ben@two.example']);
+    await ran.startDelivery({ GHOST_SMTP_URL: relay.url, GHOST_VERP_DOMAIN: 'bounces.example' });
+    await relay.waitForMails(2);
+    const paths = relay.mails().map(({ envelope }) => envelope.from);
+    for (const path of paths) expect(path).toMatch(/^b-[a-z2-7]{52}@bounces\.example$/u);
+    expect(new Set(paths.map((path) => jobOfBounceAddress(keyRing(), path)))).toEqual(new Set(ids));
   });
 
   test('a relay that answers and refuses stops nobody: mails wait, webhooks go out', async () => {

@@ -45,3 +45,6 @@ export type AttemptOutcome =
   | { verdict: 'relay_paused'; reason: string; pauseMs: number; facts: AttemptFacts | null }
   /** Not tried, or broken off by us (shutdown, lost lease): given back, not charged. */
   | { verdict: 'released'; reason: string };
+
+/** How an address is kept from further mail: for good, for a while, or after two on different days. */
+export type Suppression = 'hard' | 'soft' | 'strike';

@@ -71,6 +71,7 @@ describe('defaults', () => {
       shutdownGraceMs: 10_000,
       heartbeatMs: 900_000,
       outboxRetryBaseMs: 1_000,
+      mailEventsSecret: null,
       mentionMailsPerHour: 100,
       retentionDays: 30,
       logLevel: 'info',

@@ -89,6 +89,7 @@ function assemble(
     trustedProxies: values.GHOST_TRUSTED_PROXIES ?? [],
     outboxRetryBaseMs: values.GHOST_OUTBOX_RETRY_BASE_MS,
     deliveryWakeUrl: values.GHOST_DELIVERY_WAKE_URL,
+    mailEventsSecret: values.GHOST_MAIL_EVENTS_SECRET,
     mentionMailsPerHour: values.GHOST_MENTION_MAILS_PER_HOUR,
     retentionDays: values.GHOST_RETENTION_DAYS,
     heartbeatMs: values.GHOST_HEARTBEAT_MS,

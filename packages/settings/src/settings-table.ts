@@ -1,5 +1,5 @@
 import { cidrList } from './parse/cidr-list.js';
-import { mailAddress, relayRate } from './parse/mail.js';
+import { mailAddress, relayRate, webhookSecret } from './parse/mail.js';
 import type { Parse } from './parse/parsed.js';
 import {
   dnsServers,
@@ -218,7 +218,7 @@ export const SETTINGS = {
   GHOST_VERP_DOMAIN: setting(domainName, {
     who: 'delivery',
     default: null,
-    what: 'Domain of the return paths that bounces come back to. Not in effect yet: bounces go to the sender.',
+    what: 'Domain of the return paths, one a mail, that bounces come back to; its mail server hands them to /api/mail/events or "ghost mail report". Without it bounces go to the sender.',
     example: 'bounces.ghost.example.com',
   }),
   GHOST_DKIM_DOMAIN: setting(domainName, {
@@ -259,6 +259,12 @@ export const SETTINGS = {
     who: 'API',
     default: '1000',
     what: 'Back-off of a consumer that failed an event; five times as long after each failure, with jitter, up to 15 min.',
+  }),
+  GHOST_MAIL_EVENTS_SECRET: setting(webhookSecret, {
+    who: 'API',
+    default: null,
+    what: 'Signs what is posted to /api/mail/events (bounces and complaints), as Standard Webhooks have it: whsec_ and the output of openssl rand -base64 32. Without it nothing is taken there.',
+    secret: true,
   }),
   GHOST_MENTION_MAILS_PER_HOUR: setting(wholeNumber(0, 1_000_000), {
     who: 'API',

@@ -52,6 +52,7 @@ export type Settings<W extends Who = 'api'> = {
   trustedProxies: readonly string[];
   outboxRetryBaseMs: number;
   deliveryWakeUrl: string | null;
+  mailEventsSecret: string | null;
   /** 0: no limit. */
   mentionMailsPerHour: number;
   retentionDays: number;

@@ -1,3 +1,4 @@
+export { bounceAddress, jobOfBounceAddress } from './bounce-address.js';
 export {
   decrypt,
   encrypt,

@@ -8,6 +8,10 @@ import type { FuzzOperation, FuzzWorld } from './fuzz-world.js';
 
 /** Every kind of bad input for one operation. */
 export function badRequests(world: FuzzWorld, at: FuzzOperation): BadRequest[] {
+  // A raw message is judged by its signature before anything else of the request is.
+  if (at.operation.requestBody?.content?.['message/rfc822']) {
+    return [...badPaths(world, at), ...badMethods(world, at)];
+  }
   return [
     ...badPaths(world, at),
     ...badMethods(world, at),

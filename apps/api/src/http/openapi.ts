@@ -22,6 +22,7 @@ const TOKEN_DESCRIPTION =
 const TAG_OF_CONTROLLER: Readonly<Record<string, string>> = {
   Deliveries: 'Hooks',
   Replays: 'Hooks',
+  MailChoices: 'Subscriptions',
   RepositoryLists: 'Repositories',
   ThreadSubscriptions: 'Subscriptions',
   HookEvents: 'Hooks',
@@ -40,6 +41,7 @@ const TAGS: Readonly<Record<string, string>> = {
   Comments: 'Comments of a thread.',
   Hooks: 'Where events of a repository are posted to.',
   Unsubscribe: 'Where the links of mails lead: pages for people.',
+  MailEvents: 'Bounces and complaints, from the mail server that gets them.',
   Status: 'For whoever runs the process.',
   Document: 'This document.',
 };

@@ -7,7 +7,7 @@ import {
   SetMetadata,
 } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
-import { ApiOperation, ApiResponse, ApiSecurity } from '@nestjs/swagger';
+import { ApiBody, ApiConsumes, ApiOperation, ApiResponse, ApiSecurity } from '@nestjs/swagger';
 import type * as z from 'zod';
 
 const METHODS = {
@@ -50,10 +50,12 @@ export interface RouteOptions {
   unavailable?: boolean;
   /** A form may come as body; it is not read. */
   form?: boolean;
+  /** A raw message comes as body, as `message/rfc822`. */
+  message?: boolean;
   /** The answer is a page of a list: `Link` leads to the next. */
   paged?: boolean;
   /** Other statuses that the route answers with, beside those that every route has. */
-  errors?: readonly (404 | 409 | 412 | 413 | 422)[];
+  errors?: readonly (401 | 404 | 409 | 412 | 413 | 422)[];
 }
 
 export const ROUTE = Symbol('ROUTE');
@@ -68,17 +70,28 @@ export function Route(options: RouteOptions): MethodDecorator {
     RequestMapping({ path, method: METHODS[method] }),
     HttpCode(status),
     SetMetadata(ROUTE, options),
-    RouteConfig({ id, form: options.form === true }),
+    RouteConfig({ id, form: options.form === true, message: options.message === true }),
     ApiOperation({ operationId: id, summary }),
     answer === null
       ? ApiResponse({ status, description: summary })
       : ApiResponse({ status, description: summary, standardSchema: answer }),
   ];
+  if (options.message === true) {
+    decorators.push(
+      ApiConsumes('message/rfc822'),
+      ApiBody({ schema: { type: 'string' }, description: 'The raw message (RFC 5322).' }),
+    );
+  }
   if (access.for !== 'public') {
     const scopes = access.scope === null ? [] : [access.scope];
     decorators.push(ApiSecurity(TOKEN_SECURITY, scopes));
   }
   return applyDecorators(...decorators);
+}
+
+/** Whether the route that a request is for takes raw messages. */
+export function takesMessages({ routeOptions }: RoutedRequest): boolean {
+  return Reflect.get(routeOptions.config, 'message') === true;
 }
 
 /** The id of the declared route that a request is for. */

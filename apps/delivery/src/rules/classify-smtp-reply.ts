@@ -1,3 +1,5 @@
+import type { Suppression } from '@ghost/contract';
+
 /**
  * Where in the session a fault came. `message`: after the final dot, when the relay may have taken
  * the mail; `setup`: anything before MAIL FROM.
@@ -11,9 +13,6 @@ export interface SmtpFault {
   /** Text of the reply, codes included: RFC 3463 statuses are read from it. */
   text?: string;
 }
-
-/** How an address is kept from further mail: for good, for a while, or after two on different days. */
-export type Suppression = 'hard' | 'soft' | 'strike';
 
 export type SmtpVerdict =
   | { verdict: 'retry'; reason: string }

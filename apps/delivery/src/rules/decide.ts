@@ -1,6 +1,11 @@
-import { type AttemptFacts, type AttemptOutcome, assertNever, type JobKind } from '@ghost/contract';
+import {
+  type AttemptFacts,
+  type AttemptOutcome,
+  assertNever,
+  type JobKind,
+  type Suppression,
+} from '@ghost/contract';
 
-import type { Suppression } from './classify-smtp-reply.js';
 import { type Backoff, retryDelayMs } from './retry-delay.js';
 
 const MINUTE_MS = 60_000;

@@ -10,7 +10,8 @@ import { prepareMails, recipientOf } from './prepare-mails.js';
 import { Relay } from './relay.js';
 import { createRelayRate } from './relay-rate.js';
 import { trackProgress } from './smtp-session.js';
-import { createSuppressions } from './suppressions.js';
+import { createSuppressions } from '@ghost/operations';
+import { bounceAddress } from '@ghost/vault';
 
 /** Mails at once: a relay shares its own limits with others. */
 const MAIL_CONNECTIONS = 10;
@@ -48,10 +49,13 @@ export function createMailDelivery(options: MailDeliveryOptions): MailDelivery {
     onRested,
   });
   const suppressions = createSuppressions(sql);
-  const { relayRate } = settings;
+  const { relayRate, verpDomain, keyRing } = settings;
   const turn = relayRate ? createRelayRate(relayRate, monotonic) : undefined;
   return {
-    prepare: prepareMails({ transport, relay, turn, queue, suppressions, now }),
+    prepare: prepareMails({
+      ...{ transport, relay, turn, queue, suppressions, now },
+      returnPath: verpDomain === null ? undefined : (id) => bounceAddress(keyRing, id, verpDomain),
+    }),
     restRelay: (reason) => relay.rest(reason),
     suppress: (job, { suppression, reason }) =>
       suppression

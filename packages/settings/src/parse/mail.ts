@@ -1,3 +1,4 @@
+import { checkSecret } from '@ghost/policy';
 import { type Parse, parsed, problem } from './parsed.js';
 import { domainName } from './scalars.js';
 
@@ -28,6 +29,11 @@ export const relayRate: Parse<RelayRate> = (text) => {
   const match = /^([1-9][0-9]{0,6})(?:\/(s|min|h))?$/.exec(text);
   if (match === null) return problem('is not a rate such as 50/s, 600/min or 1000/h');
   return parsed({ messages: Number(match[1]), perMs: RATE_UNITS[match[2] ?? 's'] ?? 1_000 });
+};
+
+export const webhookSecret: Parse<string> = (text) => {
+  const verdict = checkSecret(text);
+  return verdict.ok ? parsed(text) : problem(`is no secret that can sign: ${verdict.message}`);
 };
 
 function isMailAddress(address: string): boolean {

@@ -1,6 +1,5 @@
+import type { Suppression } from '@ghost/contract';
 import type { Sql } from '@ghost/queue';
-
-import type { Suppression } from '../rules/classify-smtp-reply.js';
 
 /** A full mailbox is often emptied, a domain's DNS mended. */
 const SOFT_DAYS = 7;
