@@ -30,7 +30,7 @@ Examples:
   npx ghost outbox list                      events that fan-out could not handle
   npx ghost event show <id>                  who got it, who did not and why
   npx ghost lanes resume hook:12             send what a held hook kept
-  npx ghost mail suppressions list --active  addresses that get no mail
+  npx ghost mail test ada@example.com        send a test mail, and tell each step
   npx ghost prune --dry-run                  what is older than GHOST_RETENTION_DAYS
   npx ghost hooks rotate-secret 12           a new secret; the old one signs too for 24 hours
 

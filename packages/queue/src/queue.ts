@@ -37,7 +37,8 @@ export type NewJob = NewJobBase &
         /** Host of its URL: lanes of one host share their sends. */
         host?: string;
       }
-    | { kind: 'email'; accountId: number; own: MailOwn }
+    /** Null: to no account's address; it is sent whoever has it. */
+    | { kind: 'email'; accountId: number | null; own: MailOwn }
   );
 
 /** A job that a worker holds until its lease ends. */

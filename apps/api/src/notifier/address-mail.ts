@@ -5,13 +5,13 @@ import {
   type MailContent,
   type MailParts,
 } from '@ghost/contract';
+import type { MailSender } from '@ghost/operations';
 import { schema, type Transaction } from '@ghost/db';
 import { mailLane, type Queue, sqlOf } from '@ghost/queue';
 import { and, eq, sql } from 'drizzle-orm';
 import { uuidv7 } from 'uuidv7';
 
 import type { FanoutEvent, FanoutPage } from '../outbox/fanout-consumer.js';
-import type { MailSender } from './mail-sender.js';
 
 type AddressPayload = EventPayload<'address.added'>;
 

@@ -1,5 +1,6 @@
 import { type EventPayload, MAIL_REASON_HEADER, type MailContent } from '@ghost/contract';
 import { schema, type Transaction } from '@ghost/db';
+import type { MailSender } from '@ghost/operations';
 import { mailLane, type Queue, sqlOf } from '@ghost/queue';
 import { and, eq, sql } from 'drizzle-orm';
 import { uuidv7 } from 'uuidv7';
@@ -8,7 +9,6 @@ import { escapeHtml } from '../mail-links/link-page.js';
 import { type FanoutEvent, type FanoutPage, NOTHING_TO_SEND } from '../outbox/fanout-consumer.js';
 import { repositoryUrl } from '../repositories/repository-urls.js';
 import { headerSafe, personName } from './header-safe.js';
-import type { MailSender } from './mail-sender.js';
 
 /** Subjects are cut before clients do it. */
 const LONGEST_NAME = 100;

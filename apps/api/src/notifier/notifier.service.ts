@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isMailEventType } from '@ghost/contract';
 import type { Transaction } from '@ghost/db';
+import { mailSender } from '@ghost/operations';
 import { mailLane, type NewJob, type Queue, sqlOf } from '@ghost/queue';
 import type { Settings } from '@ghost/settings';
 import { Inject, Injectable } from '@nestjs/common';
@@ -27,7 +28,6 @@ import {
 import { personName } from './header-safe.js';
 import { hookPage, isHookMailEvent } from './hook-mail.js';
 import { readCursor, writeCursor } from './notifier-cursor.js';
-import { mailSender } from './mail-sender.js';
 import { takeMentionMails } from './mention-quota.js';
 import { type MailEvent, type ReaderSlots, threadMail } from './thread-mail.js';
 

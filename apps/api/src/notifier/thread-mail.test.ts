@@ -1,8 +1,8 @@
 import { type EmailMessage, joinMail } from '@ghost/contract';
+import { mailSender } from '@ghost/operations';
 import { describe, expect, test } from 'vitest';
 
 import { commentPayload } from '../../../../test/support/fanout-world.js';
-import { mailSender } from './mail-sender.js';
 import { type MailEvent, threadMail } from './thread-mail.js';
 
 const JOB = '019a0000-0000-7000-8000-000000000001';

@@ -4,6 +4,7 @@ import {
   type MailContent,
   type MailEventType,
 } from '@ghost/contract';
+import type { MailSender } from '@ghost/operations';
 
 import { headerSafe, personName } from './header-safe.js';
 import type { ReaderReason } from './choose-reader.js';
@@ -11,7 +12,6 @@ import { cutText } from './mail-html/cut-text.js';
 import { html } from './mail-html/html.js';
 import { link, mailPage, paragraph } from './mail-html/mail-page.js';
 import { renderMarkdown } from './mail-html/render-markdown.js';
-import type { MailSender } from './mail-sender.js';
 
 /** Subjects are cut before clients do it: the number at the end is what people search for. */
 const LONGEST_TITLE = 200;

@@ -15,6 +15,7 @@ import { CommandError } from '../command-error.js';
 import { type Context, withPool } from '../context.js';
 import { type Column, formatTime, printJson, printList } from '../print.js';
 import { MAX_LISTED, readLimit } from '../read-limit.js';
+import { addMailTest } from './mail-test.js';
 
 const COLUMNS: readonly Column<SuppressionRow>[] = [
   { title: 'ADDRESS', cell: (row) => row.address },
@@ -39,7 +40,8 @@ interface ListOptions {
 export function addMailCommands(program: Command, context: Context): void {
   const mail = program
     .command('mail')
-    .description('addresses that get no mail, and what comes back');
+    .description('try the relay, addresses that get no mail, and what comes back');
+  addMailTest(mail, context);
   const suppressions = mail
     .command('suppressions')
     .description('addresses that get no mail, as they were refused, bounced or complained');
