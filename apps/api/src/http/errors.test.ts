@@ -119,7 +119,10 @@ describe('who asks', () => {
       'GET /healthz',
       'GET /metrics',
       'GET /readyz',
+      // Signed: it has a secret of its own.
+      'POST /api/mail/events',
       'POST /api/unsubscribe/:token',
+      'POST /api/unsubscribe/:token/repository',
       'POST /api/verify-address/:token',
     ]);
   });
