@@ -254,6 +254,10 @@ BEGIN
           ELSE 'The worker that held this job did not report; it is tried again.' END,
         CASE WHEN t.status = 'pending' THEN v_now END
       FROM expired d JOIN taken t ON t.id = d.id
+      UNION ALL
+      -- What outlived its time was not tried, and is shown all the same.
+      SELECT t.id, t.lease_no, t.hook_id, v_now, v_now, 'dead', 'expired', 'Its time was over before it could be sent.', NULL
+      FROM taken t WHERE t.status = 'dead' AND t.last_error = 'expired'
     ), moved AS (
       UPDATE delivery_lane d
       SET "full" = n.jobs + n.taken >= n.slots, moves = d.moves + 1,

@@ -100,6 +100,9 @@ export function claimConformance(bench: () => QueueBench): void {
         lastError: 'expired',
         leased: false,
       });
+      expect(await harness.attempts(id)).toEqual([
+        { outcome: 'dead', number: null, reason: 'expired' },
+      ]);
     });
 
     test('jobs past their life take no slot, and a lane full of them does not stand still', async () => {
