@@ -107,7 +107,9 @@ async function record(
   const { claimed } = held;
   const failed = (event: string) => (error: unknown) =>
     log.error({ event, jobId: claimed.id, err: error });
-  if (outcome.verdict === 'relay_paused') {
+  const rests =
+    outcome.verdict === 'relay_paused' || (outcome.verdict === 'retry' && outcome.restsRelay);
+  if (rests) {
     await restRelay?.(outcome.reason).catch(failed('delivery.rest_relay_failed'));
   }
   if (decision.action === 'release') {

@@ -70,11 +70,12 @@ describe('mails', () => {
   }, 30_000);
 
   test('a relay that faults rests, and is tried again by itself when it has rested', async () => {
-    let faults = 0;
+    let connections = 0;
     const relay = await startMailCatcher({
-      onMailFrom: () => {
-        faults += 1;
-        return faults === 1 ? { code: 421, text: '4.3.2 Shutting down' } : undefined;
+      onConnect: () => {
+        connections += 1;
+        // The first is the check at the start.
+        return connections === 2 ? { code: 421, text: '4.3.2 Shutting down' } : undefined;
       },
     });
     ran.cleanups.push(() => relay.stop());

@@ -27,13 +27,17 @@ export interface AttemptFacts {
  */
 export type AttemptOutcome =
   | { verdict: 'delivered'; facts: AttemptFacts }
-  /** Try again by the back-off; `retryAfterMs` is the receiver's wish, `slowsLane` makes the whole lane wait. */
+  /**
+   * Try again by the back-off; `retryAfterMs` is the receiver's wish, `slowsLane` makes the whole lane wait,
+   * `restsRelay` every mail.
+   */
   | {
       verdict: 'retry';
       reason: string;
       facts: AttemptFacts;
       retryAfterMs?: number;
       slowsLane?: boolean;
+      restsRelay?: boolean;
     }
   /** Permanently refused; `suppress` names the address that must get no mail any more. */
   | { verdict: 'dead'; reason: string; facts: AttemptFacts; suppress?: string }
@@ -41,8 +45,17 @@ export type AttemptOutcome =
   | { verdict: 'hold'; reason: string; facts: AttemptFacts | null }
   /** The reason to send is gone: not charged. */
   | { verdict: 'cancelled'; reason: string }
-  /** The relay itself is at fault: nobody's job is charged, the relay rests. */
-  | { verdict: 'relay_paused'; reason: string; pauseMs: number; facts: AttemptFacts | null }
+  /**
+   * The relay itself is at fault: nobody's job is charged, the relay rests. `putBack`: it knew the mail
+   * already, which might be the cause after all, so others are tried before it.
+   */
+  | {
+      verdict: 'relay_paused';
+      reason: string;
+      pauseMs: number;
+      facts: AttemptFacts;
+      putBack: boolean;
+    }
   /** Not tried, or broken off by us (shutdown, lost lease): given back, not charged. */
   | { verdict: 'released'; reason: string };
 

@@ -17,6 +17,15 @@ describe('the relay itself is at fault, and no job is charged', () => {
     ['mail_from', '530 5.7.0 Must issue a STARTTLS command first'],
     ['mail_from', '534 5.7.9 Mechanism too weak'],
     ['rcpt_to', '535 5.7.8 Not logged in'],
+    ['envelope', undefined],
+    ['mail_from', '452 4.3.1 Disk full'],
+    ['mail_from', '550 5.1.8 Bad sender'],
+    ['mail_from', '550 5.7.1 Sender denied'],
+    ['mail_from', '501 5.1.7 Bad sender address'],
+    ['rcpt_to', '554 5.7.1 <ada@one.example>: Relay access denied'],
+    ['rcpt_to', '550 5.7.54 SMTP; Unable to relay recipient in non-accepted domain'],
+    ['rcpt_to', '550 relay not permitted'],
+    ['rcpt_to', '550 5.7.1 Relaying denied'],
     ['mail_from', '421 4.7.0 Too many messages'],
     ['rcpt_to', '421 Service not available'],
     ['data', '421 4.3.2 Shutting down'],
@@ -62,17 +71,19 @@ describe('the table of replies', () => {
       '550 5.1.1 Listed in a DNSBL',
       { verdict: 'dead', reason: 'policy_refused', alarm: true },
     ],
-    ['mail_from', '550 5.1.8 Bad sender', { verdict: 'dead', reason: 'sender_refused' }],
+    ['mail_from', '552 Too large', { verdict: 'dead', reason: 'message_too_large' }],
+    ['mail_from', '550 5.6.7 No such letters', { verdict: 'dead', reason: 'address_invalid' }],
+    ['rcpt_to', '553 5.6.7 No such letters', { verdict: 'dead', reason: 'address_invalid' }],
     ['rcpt_to', '550 No such user', { verdict: 'dead', reason: 'refused', suppression: 'strike' }],
     ['message', '554 5.6.0 Bad mail', { verdict: 'dead', reason: 'refused' }],
     ['data', '554 No valid recipients', { verdict: 'dead', reason: 'refused' }],
     // Not at RCPT: it may speak of anything.
     ['message', '550 5.1.1 Hm', { verdict: 'dead', reason: 'refused', suppression: 'strike' }],
-    ['data', undefined, { verdict: 'retry', reason: 'connection_lost' }],
-    ['mail_from', undefined, { verdict: 'retry', reason: 'connection_lost' }],
-    ['rcpt_to', '220 what?', { verdict: 'retry', reason: 'connection_lost' }],
+    // The connection is gone, so the relay rests; but it had some of the mail, which may be why.
+    ['data', undefined, { verdict: 'retry', reason: 'connection_lost', restsRelay: true }],
+    ['rcpt_to', '220 what?', { verdict: 'retry', reason: 'connection_lost', restsRelay: true }],
     // The relay may have taken it.
-    ['message', undefined, { verdict: 'retry', reason: 'uncertain' }],
+    ['message', undefined, { verdict: 'retry', reason: 'uncertain', restsRelay: true }],
   ])('%s: %s', (stage, text, expected) => {
     expect(classify(stage, text)).toMatchObject(expected);
   });
@@ -91,6 +102,9 @@ describe('the table of replies', () => {
   });
 
   test('the name of a reader is no wording', () => {
+    expect(classify('rcpt_to', '550 5.1.1 <relay.denied@x.example> unknown')).toMatchObject({
+      reason: 'address_unknown',
+    });
     expect(classify('rcpt_to', '550 5.1.1 <spf@rbl.example>: no such user')).toMatchObject({
       reason: 'address_unknown',
     });

@@ -1,10 +1,11 @@
 import type { Suppression } from '@ghost/contract';
 
 /**
- * Where in the session a fault came. `message`: after the final dot, when the relay may have taken
- * the mail; `setup`: anything before MAIL FROM.
+ * Where in the session a fault came. `setup`: anything before MAIL FROM; `envelope`: from there up to
+ * the content, where no reply tells more; `data`: at DATA, or within the content; `message`: after the
+ * final dot, when the relay may have taken the mail.
  */
-export type SmtpStage = 'setup' | 'mail_from' | 'rcpt_to' | 'data' | 'message';
+export type SmtpStage = 'setup' | 'envelope' | 'mail_from' | 'rcpt_to' | 'data' | 'message';
 
 /** A reply of the relay, or its absence (connection lost, silence): then there is no code. */
 export interface SmtpFault {
@@ -15,7 +16,8 @@ export interface SmtpFault {
 }
 
 export type SmtpVerdict =
-  | { verdict: 'retry'; reason: string }
+  /** `restsRelay`: the connection was lost, so the relay rests too. */
+  | { verdict: 'retry'; reason: string; restsRelay?: true }
   | { verdict: 'dead'; reason: string; suppression?: Suppression; alarm?: true }
   | { verdict: 'relay_paused'; reason: string };
 
@@ -36,6 +38,10 @@ interface Rule {
 const REPUTATION_WORDING =
   /\b(?:SPF|DKIM|DMARC|DNSBL|RBL|SURBL|Spamhaus|SpamCop|Barracuda|Proofpoint|block ?list(?:ed)?|black ?list(?:ed)?|deny ?list(?:ed)?|poor reputation|bad reputation)\b/iu;
 
+// A relay that no longer knows us refuses every recipient so, mostly as a mere 5.7.1.
+const RELAYING_WORDING =
+  /\brelay(?:ing)?(?: access)?(?: is)? (?:denied|prohibited|not (?:permitted|allowed))\b|\b(?:unable|not (?:permitted|allowed|authori[sz]ed)) to relay\b/iu;
+
 const PAUSE = (reason: string): SmtpVerdict => ({ verdict: 'relay_paused', reason });
 const REPUTATION: SmtpVerdict = { verdict: 'dead', reason: 'policy_refused', alarm: true };
 
@@ -45,8 +51,12 @@ const RULES: readonly Rule[] = [
   { codes: [421], means: PAUSE('relay_closing') },
   { codes: [530, 534, 535, 538], means: PAUSE('relay_auth') },
   { stages: ['setup'], means: PAUSE('relay_refused') },
+  // Lost or silent before a byte of the content.
+  { stages: ['envelope'], means: PAUSE('relay_refused') },
   // "Bad sequence of commands": the session, not the mail.
   { codes: [503], means: { verdict: 'retry', reason: 'bad_sequence' } },
+  // At MAIL FROM no recipient is known yet: a full disk, a rate.
+  { stages: ['mail_from'], firstDigit: 4, means: PAUSE('relay_deferred') },
   // Any 4xx can pass, greylisting and full disks included.
   { firstDigit: 4, means: { verdict: 'retry', reason: 'deferred' } },
   // A full mailbox may be emptied.
@@ -59,15 +69,20 @@ const RULES: readonly Rule[] = [
     statuses: ['2.3', '3.4'],
     means: { verdict: 'dead', reason: 'message_too_large' },
   },
+  { stages: ['mail_from'], codes: [552], means: { verdict: 'dead', reason: 'message_too_large' } },
+  // A recipient with letters that this relay takes none of.
+  { firstDigit: 5, statuses: ['6.7'], means: { verdict: 'dead', reason: 'address_invalid' } },
+  // What is refused at MAIL FROM is the sender of all mails, and so is who may not relay at all.
+  { stages: ['mail_from'], firstDigit: 5, means: PAUSE('sender_refused') },
+  {
+    stages: ['rcpt_to'],
+    firstDigit: 5,
+    wording: RELAYING_WORDING,
+    means: PAUSE('relaying_denied'),
+  },
   // Our reputation or our set-up: never the reader's fault.
   { firstDigit: 5, subject: '7', means: REPUTATION },
   { firstDigit: 5, wording: REPUTATION_WORDING, means: REPUTATION },
-  // What is refused at MAIL FROM is the sender.
-  {
-    stages: ['mail_from'],
-    firstDigit: 5,
-    means: { verdict: 'dead', reason: 'sender_refused', alarm: true },
-  },
   {
     stages: ['rcpt_to'],
     firstDigit: 5,
@@ -78,18 +93,18 @@ const RULES: readonly Rule[] = [
   { codes: [552], means: { verdict: 'retry', reason: 'mailbox_full' } },
   { firstDigit: 5, means: { verdict: 'dead', reason: 'refused', suppression: 'strike' } },
   // No reply, or one that is no answer to what was asked.
-  { means: { verdict: 'retry', reason: 'connection_lost' } },
+  { means: { verdict: 'retry', reason: 'connection_lost', restsRelay: true } },
 ];
 
 /** Tried late and seldom, with the same Message-ID: the relay may have taken the mail. */
-const UNCERTAIN: SmtpVerdict = { verdict: 'retry', reason: 'uncertain' };
+const UNCERTAIN: SmtpVerdict = { verdict: 'retry', reason: 'uncertain', restsRelay: true };
 
 /** What a fault of the session means for the mail: by code and enhanced status, in one table. */
 export function classifySmtpReply(fault: SmtpFault): SmtpVerdict {
   if (fault.stage === 'message' && !isFailure(fault.code)) return UNCERTAIN;
   const status = enhancedStatus(fault.text);
   const rule = RULES.find((one) => matches(one, fault, status));
-  return rule?.means ?? { verdict: 'retry', reason: 'connection_lost' };
+  return rule?.means ?? { verdict: 'retry', reason: 'connection_lost', restsRelay: true };
 }
 
 /** `2.1` of `550 5.2.1 …`, when its class is the reply's. */

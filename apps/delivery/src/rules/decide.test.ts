@@ -2,7 +2,7 @@ import type { AttemptFacts, AttemptOutcome } from '@ghost/contract';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
-import { type Attempted, type Decision, decide, MAIL_BUDGET_MS } from './decide.js';
+import { type Attempted, type Decision, decide, MAIL_BUDGET_MS, PUT_BACK_MS } from './decide.js';
 
 const NOW = Date.parse('2026-11-29T12:00:00Z');
 const WEEK_MS = 7 * 24 * 60 * 60_000;
@@ -168,7 +168,21 @@ describe('a mail', () => {
       reason: 'relay_auth',
       pauseMs: 5_000,
       facts,
+      putBack: false,
     } as const;
     expect(judge(mail(), paused)).toEqual({ action: 'release', reason: 'relay_auth' });
+  });
+
+  test('waits uncharged behind the others when the relay knew it already', () => {
+    const paused = {
+      verdict: 'relay_paused',
+      reason: 'sender_refused',
+      pauseMs: 5_000,
+      facts,
+      putBack: true,
+    } as const;
+    expect(judge(mail(), paused)).toMatchObject({
+      ...{ action: 'settle', outcome: 'relay_paused', charged: false, delayMs: PUT_BACK_MS },
+    });
   });
 });

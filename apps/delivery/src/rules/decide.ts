@@ -17,6 +17,9 @@ const JOB_LIFE_MS = 7 * 24 * HOUR_MS;
 export const MAIL_BUDGET_MS = 48 * HOUR_MS;
 export const MAIL_BACKOFF: Backoff = { baseMs: MINUTE_MS, capMs: 4 * HOUR_MS };
 
+/** A mail that the relay knew when it failed waits so long, so that others are tried first and it rests for it seldom. */
+export const PUT_BACK_MS = 30_000;
+
 /** Reasons that are tried only so often, with a back-off of their own. */
 const FEW: Record<string, { tries: number; atLeastMs: number; backoff: Backoff } | undefined> = {
   // The reader may have the mail already: each try risks a second copy.
@@ -55,7 +58,7 @@ export interface RetryPolicy {
 export type Decision =
   | {
       action: 'settle';
-      outcome: 'delivered' | 'retry' | 'dead' | 'held' | 'cancelled';
+      outcome: 'delivered' | 'retry' | 'dead' | 'held' | 'cancelled' | 'relay_paused';
       reason: string | null;
       charged: boolean;
       delayMs: number;
@@ -90,6 +93,12 @@ export function decide(
     case 'cancelled':
       return { ...settled('cancelled', outcome.reason, null), charged: false };
     case 'relay_paused':
+      if (!outcome.putBack) return { action: 'release', reason: outcome.reason };
+      return {
+        ...settled('relay_paused', outcome.reason, outcome.facts),
+        charged: false,
+        delayMs: PUT_BACK_MS,
+      };
     case 'released':
       return { action: 'release', reason: outcome.reason };
     case 'retry':

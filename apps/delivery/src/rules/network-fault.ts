@@ -106,6 +106,11 @@ export function networkFaultReason(
   return phase === 'connect' ? 'connection_failed' : 'connection_closed';
 }
 
+/** Whether an error code says that TLS failed, rather than the connection. */
+export function isTlsFault(code: string | undefined): boolean {
+  return tlsReason(code ?? '') !== undefined;
+}
+
 function tlsReason(code: string): NetworkFaultReason | undefined {
   const reason = CERTIFICATE_REASONS[code];
   if (reason !== undefined) return reason;

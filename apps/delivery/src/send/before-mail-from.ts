@@ -2,14 +2,18 @@ import type { Readable } from 'node:stream';
 
 import SMTPConnection from 'nodemailer/lib/smtp-connection';
 
+/** `reused`: the connection carried another message before. */
+export type MayGo = (connection: { reused: boolean }) => Promise<boolean>;
+
 /** By the stream of a message: whether it may go. */
-const GATES = new WeakMap<object, () => Promise<boolean>>();
+const GATES = new WeakMap<object, MayGo>();
+const USED = new WeakSet<SMTPConnection>();
 
 /**
  * Has `mayGo` asked when the connection for a message is open, secured and logged in, right before
  * MAIL FROM. False, or a rejection, fails the message and keeps the connection.
  */
-export function beforeMailFrom(message: Readable, mayGo: () => Promise<boolean>): void {
+export function beforeMailFrom(message: Readable, mayGo: MayGo): void {
   GATES.set(message, mayGo);
 }
 
@@ -24,7 +28,9 @@ SMTPConnection.prototype.send = function sendIfItMay(envelope, message, done) {
   }
   // nodemailer itself hands over a fault alone.
   const fail = done as (error: Error) => void;
-  mayGo().then(
+  const reused = USED.has(this);
+  USED.add(this);
+  mayGo({ reused }).then(
     (may) => {
       if (may) send.call(this, envelope, message, done);
       else fail(refusal('It may not go any more'));

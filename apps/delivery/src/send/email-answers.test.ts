@@ -60,8 +60,9 @@ describe('what the relay answers', () => {
       '550 at MAIL FROM',
       { onMailFrom: () => ({ code: 550, text: '5.1.8 Who are you' }) },
       {
-        verdict: 'dead',
+        verdict: 'relay_paused',
         reason: 'sender_refused',
+        putBack: true,
       },
     ],
     [

@@ -12,6 +12,7 @@ describe('a connection that fails', () => {
       verdict: 'relay_paused',
       reason: 'relay_unreachable',
       pauseMs: 5_000,
+      putBack: false,
     });
     const cutting = await rawServer((socket) => socket.destroy());
     expect((await emailSender(cutting.port).send()).outcome.verdict).toBe('relay_paused');
@@ -28,15 +29,16 @@ describe('a connection that fails', () => {
     await waitUntil(() => silent.open() === 0, { what: 'the end of the socket' });
   });
 
-  test('within the envelope retries, charged', async () => {
+  test('within the envelope pauses the relay, and puts the mail behind the others', async () => {
     const relay = await scriptedRelay((verb, _line, socket) => {
       if (verb === 'RCPT') socket.destroy();
       return polite(verb);
     });
     expect((await emailSender(relay.port).send()).outcome).toMatchObject({
-      verdict: 'retry',
-      reason: 'connection_lost',
+      ...{ verdict: 'relay_paused', reason: 'relay_unreachable', putBack: true },
     });
+    // The same mail again at once is for a connection that had been idle.
+    expect(relay.connections()).toBe(1);
   });
 
   test('after the final dot is uncertain: the relay may have taken the mail', async () => {

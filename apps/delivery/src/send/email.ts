@@ -5,7 +5,11 @@ import {
   toStorableText,
 } from '@ghost/contract';
 
-import { classifySmtpReply, type SmtpVerdict } from '../rules/classify-smtp-reply.js';
+import {
+  classifySmtpReply,
+  type SmtpFault,
+  type SmtpVerdict,
+} from '../rules/classify-smtp-reply.js';
 import type { Relay } from './relay.js';
 import type { Sent } from './sent.js';
 import { sendOverSmtp, type SmtpResult, type SmtpSession } from './smtp-session.js';
@@ -81,9 +85,9 @@ function sentFrom(
     ...(fault.text === undefined ? {} : replyFacts(cut(fault.text))),
     message: sentenceOf(verdict, fault.text),
   };
-  if (verdict.verdict !== 'relay_paused' && fault.stage !== 'setup') relay.works();
+  if (answersTheMail(verdict)) relay.works();
   return {
-    outcome: outcomeOf(verdict, answeredFacts, message.to.address, relay.pauseMs),
+    outcome: outcomeOf(verdict, fault, answeredFacts, message.to.address, relay.pauseMs),
     note: {
       stage: fault.stage,
       ...(fault.code === undefined ? { code } : {}),
@@ -91,6 +95,14 @@ function sentFrom(
     },
   };
 }
+
+/** It said what it thinks of this mail, so it works. */
+function answersTheMail(verdict: SmtpVerdict): boolean {
+  return verdict.verdict === 'dead' || (verdict.verdict === 'retry' && !verdict.restsRelay);
+}
+
+/** These tell of the session alone: which mail met them does not matter. */
+const SESSION_REASONS: ReadonlySet<string> = new Set(['relay_auth']);
 
 /** Why a relay could not be talked to, where it gave no reply that says so. */
 const SETUP_REASONS: Record<string, string> = {
@@ -112,19 +124,29 @@ function refined(verdict: SmtpVerdict, replyCode: number | undefined, code: stri
 
 function outcomeOf(
   verdict: SmtpVerdict,
+  { stage }: SmtpFault,
   facts: AttemptFacts,
   address: string,
   pauseMs: number,
 ): AttemptOutcome {
   switch (verdict.verdict) {
     case 'retry':
-      return { verdict: 'retry', reason: verdict.reason, facts };
+      return {
+        ...{ verdict: 'retry', reason: verdict.reason, facts },
+        ...(verdict.restsRelay ? { restsRelay: true } : {}),
+      };
     case 'dead': {
       const suppress = verdict.suppression === 'hard' ? { suppress: address } : {};
       return { verdict: 'dead', reason: verdict.reason, facts, ...suppress };
     }
     case 'relay_paused':
-      return { verdict: 'relay_paused', reason: verdict.reason, pauseMs, facts };
+      return {
+        verdict: 'relay_paused',
+        reason: verdict.reason,
+        pauseMs,
+        facts,
+        putBack: stage !== 'setup' && !SESSION_REASONS.has(verdict.reason),
+      };
   }
 }
 

@@ -1,17 +1,18 @@
+import { createSuppressions } from '@ghost/operations';
 import type { Queue, Sql } from '@ghost/queue';
 import type { Settings } from '@ghost/settings';
+import { bounceAddress } from '@ghost/vault';
 import type { createTransport } from 'nodemailer';
 import type { Logger } from 'pino';
 
 import type { DeliveryParts } from '../deliver.js';
+import type { RelayPauses } from '../rules/relay-pause.js';
 import { checkRelay } from '../start/check-relay.js';
 import { smtpOptions } from '../start/smtp-options.js';
 import { prepareMails, recipientOf } from './prepare-mails.js';
-import { Relay } from './relay.js';
+import { Relay, type RelayOptions } from './relay.js';
 import { createRelayRate } from './relay-rate.js';
-import { trackProgress } from './smtp-session.js';
-import { createSuppressions } from '@ghost/operations';
-import { bounceAddress } from '@ghost/vault';
+import { type SmtpTimes, trackProgress } from './smtp-session.js';
 
 /** Mails at once: a relay shares its own limits with others. */
 const MAIL_CONNECTIONS = 10;
@@ -27,6 +28,9 @@ export interface MailDeliveryOptions {
   now: () => number;
   monotonic: () => number;
   log: Logger;
+  /** Deadlines of a session, and how long the relay rests; left out: those of production. */
+  times?: SmtpTimes;
+  pauses?: RelayPauses;
 }
 
 export interface MailDelivery extends Pick<DeliveryParts, 'prepare' | 'restRelay' | 'suppress'> {
@@ -37,6 +41,30 @@ export interface MailDelivery extends Pick<DeliveryParts, 'prepare' | 'restRelay
   close: () => void;
 }
 
+/** These do not pass by themselves: somebody must mend the settings or the relay. */
+const ALARMING: ReadonlySet<string> = new Set([
+  'relay_auth',
+  'relay_tls',
+  'sender_refused',
+  'relaying_denied',
+]);
+/** Whatever it is, after so many rests in a row it has not passed for minutes. */
+const ALARMING_FAILURES = 5;
+
+/** What the operator's log says of the relay: a line a rest, and one when it is over. */
+export function relayLines(log: Logger): Required<Pick<RelayOptions, 'onRest' | 'onWorks'>> {
+  return {
+    onRest: (reason, pauseMs, failures) => {
+      const level = ALARMING.has(reason) || failures >= ALARMING_FAILURES ? 'error' : 'warn';
+      log[level](
+        { event: 'delivery.relay_rests', reason, pauseMs, failures },
+        'The mail relay is at fault: mails wait, and one tries it again after this rest',
+      );
+    },
+    onWorks: (failures) => log.info({ event: 'delivery.relay_works', failures }),
+  };
+}
+
 /** All that mails take. A module of its own, which is loaded only where there is a relay. */
 export function createMailDelivery(options: MailDeliveryOptions): MailDelivery {
   const { settings, smtp, sql, queue, now, monotonic, log, onRested } = options;
@@ -45,8 +73,10 @@ export function createMailDelivery(options: MailDeliveryOptions): MailDelivery {
   const relay = new Relay({
     connections: MAIL_CONNECTIONS,
     pause: (reason, pauseMs) => queue.pauseRelay(reason, pauseMs),
+    pauses: options.pauses,
     monotonic,
     onRested,
+    ...relayLines(log),
   });
   const suppressions = createSuppressions(sql);
   const { relayRate, verpDomain, keyRing } = settings;
@@ -54,6 +84,7 @@ export function createMailDelivery(options: MailDeliveryOptions): MailDelivery {
   return {
     prepare: prepareMails({
       ...{ transport, relay, turn, queue, suppressions, now },
+      ...(options.times ? { times: options.times } : {}),
       returnPath: verpDomain === null ? undefined : (id) => bounceAddress(keyRing, id, verpDomain),
     }),
     restRelay: (reason) => relay.rest(reason),

@@ -5,6 +5,7 @@ import type { Confirmation, MailFault } from '@ghost/queue';
 import type { SendMailOptions, Transporter } from 'nodemailer';
 
 import type { SmtpFault, SmtpStage } from '../rules/classify-smtp-reply.js';
+import { isTlsFault } from '../rules/network-fault.js';
 import { beforeMailFrom } from './before-mail-from.js';
 import { mailOptions } from './mail-options.js';
 
@@ -26,7 +27,7 @@ export type SmtpResult =
       fault: SmtpFault;
       /** nodemailer's code, such as ESOCKET; `deadline` when our own timer ended it. */
       code: string;
-      /** The connection was lost before a byte of the mail went out: the same mail may go again at once. */
+      /** A connection that had been idle was lost before a byte of the mail went out: the same mail may go again at once. */
       untouched: boolean;
     }
   /** Broken off by us before the final dot, or no longer current: the relay has no mail. */
@@ -43,6 +44,8 @@ interface Progress {
   current?: 'asked' | Confirmation | 'unknown';
   /** Why it could not. */
   fault?: unknown;
+  /** The connection carried another mail before. */
+  reused?: boolean;
 }
 
 /** By the signal of a mail: the one object of ours that nodemailer hands on as it is. */
@@ -58,7 +61,10 @@ export function trackProgress(transport: Transporter): void {
       message.createReadStream = (options) => {
         const stream = create(options);
         progress.stream = stream;
-        beforeMailFrom(stream, () => askIfCurrent(progress));
+        beforeMailFrom(stream, ({ reused }) => {
+          progress.reused = reused;
+          return askIfCurrent(progress);
+        });
         return stream;
       };
     }
@@ -188,7 +194,9 @@ const RELAY_CODES = new Set([
 const TOO_LARGE = { code: 552, text: '552 5.3.4 Larger than the relay takes' };
 
 function readFault(error: unknown, progress: Progress): SmtpResult | undefined {
-  const { code, command, responseCode, response } = fieldsOf(error);
+  const { code: given, originalCode, command, responseCode, response } = fieldsOf(error);
+  // For nodemailer a certificate that does not verify is any other fault of the socket.
+  const code = isTlsFault(originalCode) ? 'ETLS' : given;
   if (!RELAY_CODES.has(code) || command === 'API') return undefined;
   if (code === 'EMESSAGE' && command === 'MAIL FROM') {
     return { kind: 'fault', fault: { stage: 'mail_from', ...TOO_LARGE }, code, untouched: false };
@@ -200,12 +208,11 @@ function readFault(error: unknown, progress: Progress): SmtpResult | undefined {
     ...(response === undefined ? {} : { text: response }),
   };
   const lost = responseCode === undefined && LOST.has(code);
-  const begun = progress.stream !== undefined;
   return {
     kind: 'fault',
     fault,
     code,
-    untouched: lost && begun && progress.stream?.readableDidRead === false,
+    untouched: lost && progress.reused === true && stage === 'envelope',
   };
 }
 
@@ -219,20 +226,23 @@ function stageOf(
   if (command === 'MAIL FROM') return 'mail_from';
   if (command === 'RCPT TO') return 'rcpt_to';
   if (command === 'DATA') return code === 'EMESSAGE' ? 'message' : 'data';
+  if (!stream.readableDidRead) return 'envelope';
   return stream.readableEnded ? 'message' : 'data';
 }
 
 function fieldsOf(error: unknown) {
   const read = (name: string): unknown =>
     error instanceof Error ? Reflect.get(error, name) : undefined;
-  const [code, command, responseCode, response] = [
+  const [code, originalCode, command, responseCode, response] = [
     read('code'),
+    read('originalCode'),
     read('command'),
     read('responseCode'),
     read('response'),
   ];
   return {
     code: typeof code === 'string' ? code : 'EUNKNOWN',
+    originalCode: typeof originalCode === 'string' ? originalCode : undefined,
     command: typeof command === 'string' ? command : undefined,
     responseCode: typeof responseCode === 'number' ? responseCode : undefined,
     response: typeof response === 'string' ? response : undefined,

@@ -3,6 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { StartError } from '@ghost/operations';
 import { EXIT } from '@ghost/settings';
 
+import { isTlsFault } from '../rules/network-fault.js';
+
 /** A relay that starts at the same moment gets so long; then the start fails. */
 const REACHED_WITHIN_MS = 5_000;
 const AGAIN_AFTER_MS = 250;
@@ -26,7 +28,7 @@ export async function checkRelay(
   for (;;) {
     const fault = await faultOf(verify);
     if (!fault) return { state: 'works' };
-    if (fault.code === 'ETLS') throw noTls(place, fault.error);
+    if (fault.code === 'ETLS' || isTlsFault(fault.socketCode)) throw noTls(place, fault.error);
     // A reply is reach: a relay that is busy, or a rotated password, must not stop webhooks too.
     if (fault.reply !== undefined) {
       const reason = fault.code === 'EAUTH' ? 'relay_auth' : 'relay_refused';

@@ -1,0 +1,142 @@
+import { describe, expect, test } from 'vitest';
+
+import { ADA, always, at, playMails } from '../../../test/support/play-mails.js';
+import { MAIL_BUDGET_MS } from './rules/decide.js';
+
+const HOUR_MS = 60 * 60_000;
+
+describe('what speaks of one mail', () => {
+  test('450, then 250: delivered by its second try', async () => {
+    const { relay, ended, attempts } = await playMails(at('rcpt', '450 4.7.1 Greylisted'));
+    expect(await ended()).toMatchObject({ status: 'delivered', attempts: 2, tries: 2 });
+    expect(await attempts()).toEqual([
+      [1, 'retry', 'deferred'],
+      [2, 'delivered', null],
+    ]);
+    expect(relay.accepted).toEqual([ADA]);
+  });
+
+  test('550 5.1.1: dead, and the address gets no mail any more', async () => {
+    const { relay, ended, suppressed, seed } = await playMails(
+      at('rcpt', '550 5.1.1 No such user'),
+    );
+    expect(await ended()).toMatchObject({
+      ...{ status: 'dead', attempts: 1, lastError: 'address_unknown' },
+    });
+    expect(await suppressed()).toEqual([
+      { address: ADA, reason: 'address_unknown', strikes: 0, soft: false },
+    ]);
+    await seed.pool.query('UPDATE email_address SET is_primary = false');
+    await seed.mails([ADA]);
+    await ended();
+    expect((await seed.jobs())[1]).toMatchObject({
+      ...{ status: 'cancelled', attempts: 0, lastError: 'address_suppressed' },
+    });
+    expect(relay.came).toEqual([]);
+  });
+
+  test('550 5.1.2 for an hour, while our own DNS is broken: delivered after it, nobody suppressed', async () => {
+    let now = Date.now();
+    const { relay, ended, suppressed } = await playMails(
+      ({ phase }) => {
+        if (phase !== 'rcpt') return undefined;
+        now += HOUR_MS / 6;
+        return now - Date.now() > HOUR_MS ? undefined : '550 5.1.2 Bad destination system';
+      },
+      { now: () => now },
+    );
+    expect(await ended()).toMatchObject({ status: 'delivered', attempts: 7 });
+    expect(await suppressed()).toEqual([]);
+    expect(relay.accepted).toEqual([ADA]);
+  });
+
+  test('550 5.1.2 for 48 hours: dead, and suppressed', async () => {
+    let now = Date.now();
+    const { relay, ended, suppressed } = await playMails(
+      ({ phase }) => {
+        if (phase !== 'rcpt') return undefined;
+        now += MAIL_BUDGET_MS / 3 + 1_000;
+        return '550 5.1.2 Bad destination system';
+      },
+      { now: () => now },
+    );
+    expect(await ended()).toMatchObject({
+      ...{ status: 'dead', attempts: 3, lastError: 'domain_unknown' },
+    });
+    expect(await suppressed()).toMatchObject([{ address: ADA, reason: 'domain_unknown' }]);
+    expect(relay.came).toEqual([]);
+  });
+
+  test('550 5.7.1: dead with an alarm, never suppressed', async () => {
+    const { relay, ended, suppressed, worker } = await playMails(
+      always('rcpt', '550 5.7.1 Message refused by policy'),
+    );
+    expect(await ended()).toMatchObject({
+      ...{ status: 'dead', attempts: 1, lastError: 'policy_refused' },
+    });
+    expect(await suppressed()).toEqual([]);
+    expect(worker.lines).toContainEqual(
+      expect.objectContaining({ event: 'delivery.attempted', alarm: true, level: 50 }),
+    );
+    expect(relay.came).toEqual([]);
+  });
+
+  test('552 5.2.2: tried a few times, then dead and suppressed for a while', async () => {
+    const { relay, ended, suppressed, attempts } = await playMails(
+      always('rcpt', '552 5.2.2 Mailbox full'),
+    );
+    expect(await ended()).toMatchObject({
+      ...{ status: 'dead', attempts: 5, lastError: 'mailbox_full' },
+    });
+    expect((await attempts()).map(([, outcome]) => outcome)).toEqual([
+      ...['retry', 'retry', 'retry', 'retry', 'dead'],
+    ]);
+    expect(await suppressed()).toMatchObject([{ address: ADA, soft: true }]);
+    expect(relay.came).toEqual([]);
+  });
+
+  test('552 5.2.2 that passes: delivered, nobody suppressed', async () => {
+    const full = '552 5.2.2 Mailbox full';
+    const { relay, ended, suppressed } = await playMails(at('rcpt', full, full, full));
+    expect(await ended()).toMatchObject({ status: 'delivered', attempts: 4 });
+    expect(await suppressed()).toEqual([]);
+    expect(relay.accepted).toEqual([ADA]);
+  });
+
+  test('a mail that is refused by the letters of its address is dead, and its relay goes on', async () => {
+    const { ended, rests, suppressed } = await playMails(
+      always('mail', '550 5.6.7 Non-ASCII addresses not permitted'),
+    );
+    expect(await ended()).toMatchObject({ status: 'dead', lastError: 'address_invalid' });
+    expect(rests()).toEqual([]);
+    expect(await suppressed()).toEqual([]);
+  });
+
+  test('of 10 readers one refused, one deferred, one malformed: each by itself', async () => {
+    const to = Array.from({ length: 10 }, (_, index) => `r${index}@readers.example`);
+    to[4] = 'two words@readers.example';
+    const replies = new Map<string, string>([
+      ['r2@readers.example', '550 5.1.1 No such user'],
+      ['r7@readers.example', '451 4.3.0 Later'],
+    ]);
+    const { relay, jobs, ended, suppressed } = await playMails(
+      ({ phase, to: reader }) => {
+        if (phase !== 'rcpt') return undefined;
+        const reply = replies.get(reader);
+        if (reply?.startsWith('4')) replies.delete(reader);
+        return reply;
+      },
+      { to },
+    );
+    await ended();
+    expect(await jobs()).toEqual(
+      to.map((_, index) => {
+        if (index === 2) return { status: 'dead', charged: 1, lastError: 'address_unknown' };
+        if (index === 4) return { status: 'dead', charged: 1, lastError: 'address_invalid' };
+        return { status: 'delivered', charged: index === 7 ? 2 : 1, lastError: null };
+      }),
+    );
+    expect(relay.accepted.toSorted()).toEqual(to.filter((_, n) => n !== 2 && n !== 4).toSorted());
+    expect(await suppressed()).toMatchObject([{ address: 'r2@readers.example' }]);
+  });
+});
