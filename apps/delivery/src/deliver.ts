@@ -118,11 +118,15 @@ async function record(
     onSettled(true);
     return null;
   }
+  if (decision.suppression && suppress) {
+    // First: a process that died between the two would forget it, while a second note changes nothing.
+    const noted = await settler.keep(() => suppress(claimed, decision));
+    if (noted.state !== 'written') failed('delivery.suppress_failed')(noted.error);
+    // The lease runs out, and the relay says it again.
+    if (noted.state === 'given_up') return null;
+  }
   const settled = await settler.settle(settlementOf(claimed, decision));
   onSettled(settled?.status === 'pending');
-  if (settled && decision.suppression) {
-    await suppress?.(claimed, decision).catch(failed('delivery.suppress_failed'));
-  }
   return settled;
 }
 

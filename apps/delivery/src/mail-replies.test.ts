@@ -1,6 +1,11 @@
 import { describe, expect, test } from 'vitest';
 
+import { seededDatabase } from '../../../test/support/delivery-worker.js';
+import { startMailWorker } from '../../../test/support/mail-worker.js';
 import { ADA, always, at, playMails } from '../../../test/support/play-mails.js';
+import { startScriptedSmtp } from '../../../test/support/scripted-smtp.js';
+import { untilTestEnds } from '../../../test/support/servers-of-a-test.js';
+import { waitUntil } from '../../../test/support/wait-until.js';
 import { MAIL_BUDGET_MS } from './rules/decide.js';
 
 const HOUR_MS = 60 * 60_000;
@@ -138,5 +143,47 @@ describe('what speaks of one mail', () => {
     );
     expect(relay.accepted.toSorted()).toEqual(to.filter((_, n) => n !== 2 && n !== 4).toSorted());
     expect(await suppressed()).toMatchObject([{ address: 'r2@readers.example' }]);
+  });
+});
+
+describe('a suppression', () => {
+  test('that cannot be written yet is written before the mail ends', async () => {
+    let faults = 2;
+    const { ended, suppressed } = await playMails(always('rcpt', '550 5.1.1 No such user'), {
+      suppress: async (write) => {
+        faults -= 1;
+        if (faults >= 0) throw Object.assign(new Error('away'), { code: '57P01' });
+        await write();
+      },
+    });
+    expect(await ended()).toMatchObject({ status: 'dead', attempts: 1 });
+    expect(await suppressed()).toHaveLength(1);
+  });
+
+  test('is there when the process dies before the mail ends, and the next one sends nothing', async () => {
+    const { databaseUrl, seed } = await seededDatabase();
+    const relay = untilTestEnds(
+      await startScriptedSmtp({ answer: always('rcpt', '550 5.1.1 No such user') }),
+    );
+    await seed.mails([ADA]);
+    const relayUrl = `smtp://127.0.0.1:${relay.port}`;
+    let noted = false;
+    const dying = await startMailWorker(databaseUrl, {
+      ...{ relayUrl, leaseMs: 600 },
+      suppress: async (write) => {
+        await write();
+        noted = true;
+        // As good as dead: nothing of it comes any more.
+        await new Promise(() => undefined);
+      },
+    });
+    await waitUntil(() => noted, { what: 'the suppression' });
+    expect(await seed.jobs()).toMatchObject([{ status: 'pending' }]);
+    await dying.stop(0);
+    await startMailWorker(databaseUrl, { relayUrl });
+    const status = async () => (await seed.jobs())[0]?.status;
+    await waitUntil(async () => (await status()) === 'cancelled', { what: 'the mail to end' });
+    expect(await seed.jobs()).toMatchObject([{ lastError: 'address_suppressed' }]);
+    expect(relay.moments.filter(({ phase }) => phase === 'rcpt')).toHaveLength(1);
   });
 });

@@ -30,7 +30,7 @@ type Item =
   | { action: 'release'; held: Held; done: (settled: null) => void };
 
 /** `given_up`: not written when the process ends. */
-type Written<T> =
+export type Written<T> =
   | { state: 'written'; value: T }
   | { state: 'refused' | 'given_up'; error: unknown };
 type Settle = Extract<Item, { action: 'settle' }>;
@@ -63,6 +63,11 @@ export class Settler {
   /** Gives a job back, nothing charged. */
   async release(held: Held): Promise<void> {
     await new Promise<null>((done) => this.#add({ action: 'release', held, done }));
+  }
+
+  /** Writes what belongs to an outcome and must be there before it, as patiently as the outcome itself. */
+  keep<T>(statement: () => Promise<T>): Promise<Written<T>> {
+    return this.#whileAway(statement);
   }
 
   /** Waits while outcomes cannot be written: who claims more then only makes more of them wait. */
