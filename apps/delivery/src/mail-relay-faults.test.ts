@@ -203,6 +203,21 @@ describe('a relay at fault for hours', () => {
     },
   );
 
+  test('mails that wait for their turn under its rate do not go to it while it rests', async () => {
+    const to = Array.from({ length: 10 }, (_, n) => `r${n}@one.example`);
+    const { relay, until, seed, worker } = await playMails(always('banner', { drop: true }), {
+      ...{ to, env: { GHOST_RELAY_RATE: '5/s' }, pauses: { firstMs: 5_000, longestMs: 5_000 } },
+    });
+    const back = (reason: string) =>
+      worker.lines.filter((line) => line['outcome'] === 'released' && line['reason'] === reason);
+    await until('those in hand to be given back', async () => {
+      const inHand = (await seed.jobs()).some(({ leased }) => leased);
+      return !inHand && back('relay_rests').length >= 2;
+    });
+    expect(relay.connections()).toBe(back('relay_unreachable').length);
+    expect((await seed.jobs()).every(({ attempts }) => attempts === 0)).toBe(true);
+  });
+
   test('the oldest goes first once it is mended', async () => {
     let broken = true;
     const to = Array.from({ length: 40 }, (_, n) => `r${n}@one.example`);

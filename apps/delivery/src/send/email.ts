@@ -53,6 +53,8 @@ export async function sendEmail(
   }
   await options.turn?.(stop);
   if (stop.aborted) return { outcome: { verdict: 'released', reason: String(stop.reason) } };
+  // Another mail met its fault while this one waited for its turn.
+  if (options.relay.rests) return { outcome: { verdict: 'released', reason: 'relay_rests' } };
   let result = await sendOverSmtp(message, id, options, stop);
   // The relay had closed an idle connection and got nothing of the mail: no try was made.
   if (result.kind === 'fault' && result.untouched && !stop.aborted) {

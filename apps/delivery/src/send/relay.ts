@@ -36,7 +36,11 @@ export class Relay {
   /** How many mails may be in hand: none while it rests, then one probe until it gets through. */
   get capacity(): number {
     if (this.#failures === 0) return this.#options.connections;
-    return this.#options.monotonic() < this.#restsUntil ? 0 : PROBES;
+    return this.rests ? 0 : PROBES;
+  }
+
+  get rests(): boolean {
+    return this.#options.monotonic() < this.#restsUntil;
   }
 
   /** The pause that a fault now means. */
