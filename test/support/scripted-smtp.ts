@@ -46,12 +46,18 @@ export interface ScriptedSmtp extends Pick<RawServer, 'port' | 'connections' | '
 export interface SmtpScript {
   /** Undefined: what a relay says that takes all. */
   answer: (moment: SmtpMoment) => SmtpAnswer | undefined;
+  /** Each connection as it opens. */
+  opened?: (socket: Socket) => void;
   /** Offers STARTTLS with it. */
   tls?: { key: string; cert: string };
 }
 
 /** Starts an SMTP relay, byte by byte ours, that says in each phase what the script tells. */
-export async function startScriptedSmtp({ answer, tls }: SmtpScript): Promise<ScriptedSmtp> {
+export async function startScriptedSmtp({
+  answer,
+  opened,
+  tls,
+}: SmtpScript): Promise<ScriptedSmtp> {
   const came: string[] = [];
   const accepted: string[] = [];
   const moments: SmtpMoment[] = [];
@@ -69,6 +75,7 @@ export async function startScriptedSmtp({ answer, tls }: SmtpScript): Promise<Sc
       },
       tls,
     });
+    opened?.(socket);
     session.begin(socket);
   });
   return { ...server, came, accepted, moments };
