@@ -112,6 +112,19 @@ describe('what speaks of the relay', () => {
     expect(relay.accepted).toEqual([ADA]);
   });
 
+  test('lines that were put in before TLS are no replies', async () => {
+    const { relay, ended, rests } = await playMails(
+      at('starttls', '220 go on\r\n250-relay\r\n250 SIZE 1\r\n235 2.7.0 Welcome'),
+      { login: AUTH, tls: TLS, env: await trusting(TEST_CERTIFICATE) },
+    );
+    expect(await ended()).toMatchObject({ status: 'delivered', attempts: 1 });
+    expect(rests()).toEqual([]);
+    // After TLS it is asked anew for all that it said in clear.
+    const secure = relay.moments.filter((moment) => moment.secure).map(({ phase }) => phase);
+    expect(secure.slice(0, 3)).toEqual(['ehlo', 'auth', 'mail']);
+    expect(relay.accepted).toEqual([ADA]);
+  });
+
   test('a wrong certificate: no log-in, no mail', async () => {
     const { relay, until, rests, jobs, worker } = await playMails(() => undefined, {
       ...{ login: AUTH, tls: TLS, env: { GHOST_SMTP_TLS: 'required' } },

@@ -146,6 +146,38 @@ describe('what speaks of one mail', () => {
   });
 });
 
+describe('one domain', () => {
+  test('with many mails that take long does not make the mail of another wait for all of them', async () => {
+    const many = Array.from({ length: 60 }, (_, n) => `r${n}@many.example`);
+    const { relay, seed, until } = await playMails(
+      ({ phase }) => (phase === 'dot' ? { reply: '250 2.0.0 fine', afterMs: 150 } : undefined),
+      { to: many },
+    );
+    await until('the first mails', () => relay.came.length >= 10);
+    const before = relay.came.length;
+    await seed.mails(['lone@other.example']);
+    await until('the other mail', () => relay.came.includes('lone@other.example'));
+    expect(relay.came.indexOf('lone@other.example') - before).toBeLessThanOrEqual(30);
+    expect(relay.came.length).toBeLessThan(many.length);
+  });
+
+  test('that defers all its mails costs those of another nothing', async () => {
+    const deferring = Array.from({ length: 10 }, (_, n) => `r${n}@deferring.example`);
+    const { relay, seed, until, rests } = await playMails(
+      ({ phase, to }) =>
+        phase === 'rcpt' && to.endsWith('@deferring.example') ? '451 4.7.1 Later' : undefined,
+      { to: [...deferring, 'lone@other.example'], random: () => 0.99 },
+    );
+    const tried = async () => (await seed.jobs()).every(({ attempts }) => attempts === 1);
+    await until('each to be tried', tried);
+    expect(relay.accepted).toEqual(['lone@other.example']);
+    expect(rests()).toEqual([]);
+    const waiting = (await seed.jobs()).filter(({ status }) => status === 'pending');
+    expect(waiting).toHaveLength(deferring.length);
+    for (const { dueInMs } of waiting) expect(dueInMs).toBeGreaterThan(50_000);
+  });
+});
+
 describe('a suppression', () => {
   test('that cannot be written yet is written before the mail ends', async () => {
     let faults = 2;
