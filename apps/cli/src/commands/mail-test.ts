@@ -132,13 +132,18 @@ function conclusion(state: TestMailState, wait: number): string {
   if (job.status !== 'pending')
     return `It was not sent: ${said || (job.lastError ?? 'cancelled')}.`;
   if (relayRests !== null) {
-    return `It was not sent yet: the relay itself is at fault (${relayRests.reason}). ${said} Mend GHOST_SMTP_URL or the relay; it is tried again at ${formatTime(relayRests.until)}.`;
+    return `It was not sent yet: the relay itself is at fault (${relayRests.reason}). ${said} Mend GHOST_SMTP_URL or the relay; it is tried again at ${formatTime(later(job.runAt, relayRests.until))}.`;
   }
   if (job.waiting === 'held')
     return `It was not sent: resume its lane with "npx ghost lanes resume ${job.lane}".`;
   if (last !== undefined)
     return `It was not sent yet: ${said}. It is tried again at ${formatTime(job.runAt)}.`;
   return `Nothing happened within ${wait} s. The mail stays in the queue: npx ghost jobs show ${job.jobId}`;
+}
+
+/** A mail that the relay knew when it failed waits a little longer than the relay rests. */
+function later(one: Date, other: Date): Date {
+  return one > other ? one : other;
 }
 
 function tookOf(attempt: TestAttempt | undefined): string {
