@@ -287,5 +287,9 @@ function rowOf(
 function holds(text: string, posted: string): boolean {
   if (text.includes(posted)) return true;
   const cut = text.indexOf(CUT_MARK);
-  return Buffer.byteLength(posted) > CUT_ABOVE_BYTES && cut > 0 && posted.startsWith(text.slice(0, cut).trimEnd());
+  return (
+    Buffer.byteLength(posted) > CUT_ABOVE_BYTES &&
+    cut > 0 &&
+    posted.startsWith(text.slice(0, cut).trimEnd())
+  );
 }
