@@ -39,6 +39,18 @@ describe('a mail', () => {
     expect(Math.max(...raw.split('\r\n').map((line) => line.length))).toBeLessThan(999);
   });
 
+  test('is not sent in an encoding that makes it much longer', async () => {
+    const relay = await mailCatcher();
+    for (const text of ['a=', 'aé字 ']) {
+      const long = text.repeat(5_000);
+      await emailSender(relay.port).send(mail({ text: long, html: `<p>${long}</p>` }));
+      const { raw = Buffer.of() } = relay.mails().at(-1) ?? {};
+      // Base64 with its line ends takes 1.37 times of it.
+      expect(raw.length).toBeLessThan(1.4 * 2 * Buffer.byteLength(long) + 2_000);
+      expect((await simpleParser(raw)).text?.trimEnd()).toBe(long.trimEnd());
+    }
+  });
+
   test('has the same bytes on every attempt, whoever sends it', async () => {
     let failures = 1;
     const seen: string[] = [];
@@ -55,15 +67,18 @@ describe('a mail', () => {
     expect(seen[1]).toBe(seen[0]);
   });
 
-  test.each(['u@e, evil@x.example', 'u@e>\r\nRCPT TO:<evil@x.example', 'no-at-sign'])(
-    'to %j goes to nobody',
-    async (address) => {
-      const relay = await mailCatcher();
-      const { outcome } = await emailSender(relay.port).send(mail({ to: { name: '', address } }));
-      expect(outcome).toMatchObject({ verdict: 'dead', reason: 'address_invalid' });
-      expect(relay.mails()).toHaveLength(0);
-    },
-  );
+  test.each([
+    'u@e, evil@x.example',
+    'u@e>\r\nRCPT TO:<evil@x.example',
+    'no-at-sign',
+    'zoë@x.example',
+    'a\u202e@x.example',
+  ])('to %j goes to nobody', async (address) => {
+    const relay = await mailCatcher();
+    const { outcome } = await emailSender(relay.port).send(mail({ to: { name: '', address } }));
+    expect(outcome).toMatchObject({ verdict: 'dead', reason: 'address_invalid' });
+    expect(relay.mails()).toHaveLength(0);
+  });
 
   test('with a header that names a recipient keeps its envelope', async () => {
     const relay = await mailCatcher();

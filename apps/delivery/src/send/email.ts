@@ -16,8 +16,9 @@ import { sendOverSmtp, type SmtpResult, type SmtpSession } from './smtp-session.
 
 /** A reply is hostile text of any length. */
 const MAX_REPLY_CHARS = 500;
-// An address that would leave its angle brackets, or the envelope.
-const NO_ADDRESS = /[\s<>\p{Cc}]/u;
+// An address that would leave its angle brackets, or the envelope; or beyond ASCII before the "@", which few relays take
+// (SMTPUTF8, RFC 6531): the API refuses such addresses.
+const NO_ADDRESS = /[\s<>\p{Cc}]|\P{ASCII}.*@/u;
 
 export interface EmailDelivery {
   id: string;

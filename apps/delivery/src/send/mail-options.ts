@@ -1,6 +1,12 @@
 import type { EmailMessage } from '@ghost/contract';
 import type { SendMailOptions } from 'nodemailer';
 
+/** Of a byte, line ends left out. */
+const BASE64_CHARS = 4 / 3;
+/** Of a byte that quoted-printable does not show as it is (RFC 2045, 6.7). */
+const ESCAPED_CHARS = 3;
+// Quoted-printable shows the rest of ASCII.
+const ESCAPED = /[^\t\n -<>-~]/gu;
 // Header names that nodemailer makes from fields of their own.
 const OWN_FIELDS = new Set(['from', 'to', 'cc', 'bcc', 'subject', 'date', 'message-id']);
 
@@ -29,9 +35,19 @@ export function mailOptions(message: EmailMessage, jobId: string): SendMailOptio
     ...(message.inReplyTo === undefined ? {} : { inReplyTo: message.inReplyTo }),
     ...(message.references === undefined ? {} : { references: message.references }),
     headers: Object.fromEntries(headers),
+    ...(isShorterInBase64(message) ? { textEncoding: 'base64' } : {}),
     baseBoundary: jobId,
     xMailer: false,
     disableFileAccess: true,
     disableUrlAccess: true,
   };
+}
+
+/** nodemailer goes by the letters, and writes up to three times of what is much signs; providers hide what is over 102 KB. */
+function isShorterInBase64({ text, html = '' }: EmailMessage): boolean {
+  const both = text + html;
+  const bytes = Buffer.byteLength(both);
+  // Those beyond ASCII have two bytes or more.
+  const shown = both.length - (both.match(ESCAPED)?.join('').length ?? 0);
+  return shown + (bytes - shown) * ESCAPED_CHARS > bytes * BASE64_CHARS;
 }
