@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { EventPayload, HookFilter, NewEvent } from '@ghost/contract';
+import type { HookFilter, NewEvent } from '@ghost/contract';
 import {
   createDatabase,
   type Database,
@@ -18,6 +18,7 @@ import { OutboxService } from '../../apps/api/src/outbox/outbox.service.js';
 import { UnsubscribeTokens } from '../../apps/api/src/unsubscribe/unsubscribe-tokens.js';
 import { HookChains } from '../../apps/api/src/webhook-fanout/hook-chains.js';
 import { WebhookFanoutService } from '../../apps/api/src/webhook-fanout/webhook-fanout.service.js';
+import { commentPayload, type Place } from './comment-payload.js';
 import { createTestDatabase, openPool } from './test-database.js';
 import { waitUntil } from './wait-until.js';
 
@@ -44,14 +45,6 @@ export interface RunningOutbox {
   /** What it logged: each line parsed. */
   readonly lines: readonly Record<string, unknown>[];
   stop(): Promise<void>;
-}
-
-export interface Place {
-  readonly ownerId: number;
-  readonly repositoryId: number;
-  readonly threadId: number;
-  /** A comment of the thread, of which {@link FanoutWorld.publishComment} tells. */
-  readonly commentId?: number;
 }
 
 export interface Progress {
@@ -328,44 +321,4 @@ export function testKeyRing() {
   return parsed.ring;
 }
 
-/** The snapshot that a comment's event holds. */
-export function commentPayload(
-  place: Place,
-  actorId: number,
-  body: string,
-): EventPayload<'comment.created'> {
-  const at = '2026-01-02T03:04:05.000Z';
-  const sender = { id: actorId, login: `person-${actorId}`, name: `Person ${actorId}` };
-  const home = 'https://ghost.example/owner/place';
-  const { commentId = 1 } = place;
-  return {
-    sender,
-    repository: {
-      id: place.repositoryId,
-      owner: 'owner',
-      name: 'place',
-      full_name: 'owner/place',
-      private: false,
-      html_url: home,
-    },
-    thread: {
-      id: place.threadId,
-      number: 1,
-      title: 'A thread',
-      body: '',
-      state: 'open',
-      html_url: `${home}/threads/1`,
-      user: sender,
-      created_at: at,
-    },
-    comment: {
-      id: commentId,
-      number: 1,
-      body,
-      html_url: `${home}/threads/1#comment-${commentId}`,
-      user: sender,
-      created_at: at,
-      updated_at: at,
-    },
-  };
-}
+export { commentPayload, type Place };

@@ -36,7 +36,11 @@ describe('text for a header', () => {
   });
 
   test('is cut at whole characters', () => {
-    expect(headerSafe('😀'.repeat(10), 4)).toBe('😀😀😀…');
+    expect(headerSafe('abcdef', 4)).toBe('abc…');
+    expect(headerSafe('é'.repeat(6), 4)).toBe('éé…');
+    // Two bytes a character on average at most.
+    expect(headerSafe('😀'.repeat(10), 8)).toBe('😀😀😀…');
+    expect(headerSafe('😀😀😀', 6)).toBe('😀😀😀');
     expect(headerSafe('abcd', 4)).toBe('abcd');
   });
 

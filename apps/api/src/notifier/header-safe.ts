@@ -1,3 +1,5 @@
+import { cutText } from './mail-html/cut-text.js';
+
 // Control characters end or forge header lines; bidi controls and invisible ones show a text as
 // another; line and paragraph separators are line ends to some clients. Joiners stay: emoji and
 // Persian need them.
@@ -6,9 +8,16 @@ const UNSAFE =
 const SPACES = /\s+/gu;
 /** Looks like an address: a name must not pose as one. */
 const ADDRESS_LIKE = /\S@\S|[<>]/u;
+const MORE = '…';
+const MORE_BYTES = Buffer.byteLength(MORE);
 const LONGEST_NAME = 80;
+/** Some relays have room for 4,096 bytes of header in all: 200 emoji as encoded words are 1,900 of them. */
+const BYTES_A_CHARACTER = 2;
 
-/** Free text as one header line: no control, no line end, no bidi or invisible character, bounded. */
+/**
+ * Free text as one header line: no control, no line end, no bidi or invisible character, bounded.
+ * @param longest - in characters, which have two bytes on average at most
+ */
 export function headerSafe(text: string, longest: number): string {
   const line = text
     .toWellFormed()
@@ -17,13 +26,12 @@ export function headerSafe(text: string, longest: number): string {
     .replaceAll('=?', '= ?')
     .replaceAll(SPACES, ' ')
     .trim();
-  const characters = [...line];
-  return characters.length <= longest
-    ? line
-    : `${characters
-        .slice(0, longest - 1)
-        .join('')
-        .trimEnd()}…`;
+  const mostBytes = longest * BYTES_A_CHARACTER;
+  const { text: fits } = cutText(line, mostBytes);
+  const characters = [...fits];
+  if (fits === line && characters.length <= longest) return line;
+  const kept = cutText(characters.slice(0, longest - 1).join(''), mostBytes - MORE_BYTES).text;
+  return `${kept.trimEnd()}${MORE}`;
 }
 
 /** A person's name for a mail header; the login where the name is empty or looks like an address. */

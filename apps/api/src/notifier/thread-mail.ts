@@ -40,7 +40,6 @@ export function threadMail(event: MailEvent, sender: MailSender): MailContent {
   const domain = sender.address.slice(sender.address.lastIndexOf('@') + 1);
   const root = `<thread.${thread.id}@${domain}>`;
   const unsubscribe = `${sender.publicUrl}/api/unsubscribe/`;
-  const name = headerSafe(repository.full_name, LONGEST_TITLE);
   return {
     envelopeFrom: sender.address,
     from: { name: `${personName(actor)} (${sender.name})`, address: sender.address },
@@ -52,7 +51,7 @@ export function threadMail(event: MailEvent, sender: MailSender): MailContent {
     references: [root],
     headers: [
       // RFC 2919, RFC 2369; RFC 8058 needs both List-Unsubscribe fields; RFC 3834, and what Exchange heeds.
-      ['List-ID', [`${name} <${listId(repository, domain)}>`]],
+      ['List-ID', [listId(repository, domain)]],
       ['List-Archive', [`<${thread.html_url}>`]],
       ['List-Unsubscribe', [`<${unsubscribe}`, { slot: 'u' }, '>']],
       ['List-Unsubscribe-Post', ['List-Unsubscribe=One-Click']],
@@ -95,7 +94,10 @@ function subject(event: MailEvent): string {
   const { repository, thread } = event.payload;
   const reply = event.type === 'thread.opened' ? '' : 'Re: ';
   const name = headerSafe(repository.full_name, LONGEST_TITLE);
-  return `${reply}[${name}] ${headerSafe(thread.title, LONGEST_TITLE)} (#${thread.number})`;
+  const title = headerSafe(thread.title, LONGEST_TITLE);
+  // Of a title that shows nothing nothing is left: where a line is folded, one of two spaces is lost.
+  const words = [`${reply}[${name}]`, title, `(#${thread.number})`];
+  return words.filter((word) => word !== '').join(' ');
 }
 
 /** What a person wrote, in Markdown; null where they wrote nothing. */
@@ -137,8 +139,10 @@ function pageOf(event: MailEvent): string {
     : event.payload.thread.html_url;
 }
 
-/** Labels of a List-ID are letters, digits and dashes. */
-function listId(repository: { owner: string; name: string }, domain: string): string {
+/** RFC 2919: a phrase, which is left as it is only if it is plain, and labels of letters, digits and dashes. */
+function listId(repository: MailEvent['payload']['repository'], domain: string): string {
+  const phrase = repository.full_name.replaceAll(/[^A-Za-z0-9._/-]+/gu, '-');
   const label = (text: string) => text.replaceAll(/[^A-Za-z0-9-]+/gu, '-');
-  return `${label(repository.name)}.${label(repository.owner)}.${domain}`;
+  const labels = [repository.name, repository.owner].map(label).join('.');
+  return `${phrase.slice(0, LONGEST_TITLE)} <${labels.slice(-LONGEST_TITLE)}.${domain}>`;
 }
