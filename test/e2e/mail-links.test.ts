@@ -2,6 +2,7 @@ import type { Pool } from '@ghost/db';
 import { simpleParser } from 'mailparser';
 import { expect, test } from 'vitest';
 
+import { refusedByLimits } from '../support/mail-limits.js';
 import { startGhost } from '../support/running-ghost.js';
 
 /** What each reader's mail has: in its text, its HTML and its header. */
@@ -59,6 +60,18 @@ test('fetching every link of a mail changes nothing; its one click ends the thre
   const { all, unsubscribe } = await linksOf(mailsTo('brian').at(-1)?.raw ?? Buffer.of());
   expect(all).toContain(unsubscribe);
   expect(all.length).toBeGreaterThanOrEqual(LINKS);
+
+  // One thread, in mails that a strict relay takes.
+  for (const reader of ['brian', 'cleo']) {
+    const mails = await Promise.all(mailsTo(reader).map(({ raw }) => simpleParser(raw)));
+    expect(new Set(mails.map(({ messageId }) => messageId)).size).toBe(2);
+    expect(new Set(mails.flatMap(({ references, inReplyTo }) => [references, inReplyTo]))).toEqual(
+      new Set([expect.stringMatching(/^<thread\.\d+@ghost\.example>$/u)]),
+    );
+  }
+  expect(ghost.mails.mails().map(({ raw }) => refusedByLimits(raw))).toEqual(
+    ghost.mails.mails().map(() => undefined),
+  );
 
   const before = await everything(ghost.pool);
   expect(Object.values(before).flat().length).toBeGreaterThan(20);
