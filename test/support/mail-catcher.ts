@@ -27,6 +27,8 @@ export interface MailCatcherOptions {
   readonly onRcptTo?: (to: string) => Answer;
   /** After the final dot; a refused mail is not recorded. */
   readonly onData?: (mail: CaughtMail) => Answer;
+  /** Whether mails are kept; a load of them would fill the memory. They are by default. */
+  readonly keep?: boolean;
   /** Asks for a log-in and takes only this one. Without TLS too. */
   readonly auth?: { readonly user: string; readonly pass: string };
   /** Offers STARTTLS with this certificate. */
@@ -104,7 +106,7 @@ function serverOptions(options: MailCatcherOptions, caught: CaughtMail[]): SMTPS
           at: new Date(),
         };
         answer(options.onData?.(mail), (error) => {
-          if (!error) caught.push(mail);
+          if (!error && options.keep !== false) caught.push(mail);
           done(error);
         });
       });

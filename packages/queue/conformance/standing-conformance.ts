@@ -8,6 +8,7 @@ import {
   enqueueWebhooks,
   type QueueBench,
   settlement,
+  MAILS,
   WEBHOOKS,
 } from './queue-harness.js';
 
@@ -198,6 +199,19 @@ export function standingConformance(bench: () => QueueBench): void {
       await enqueueWebhooks(harness, queue, hook, 1, { ownerId: 7, host: 'old.example' });
       await enqueueWebhooks(harness, queue, hook, 1, { ownerId: 7, host: 'new.example' });
       expect(await harness.lane(hookLane(hook))).toMatchObject({ ownerId: 7, host: 'new.example' });
+    });
+
+    test('bulk mail of all domains shares one host’s part, and mail that is not bulk none of it', async () => {
+      const { harness } = bench();
+      const queue = harness.engine();
+      for (let n = 0; n < 6; n += 1) {
+        await enqueueMail(harness, queue, 1, `ada@bulk-${n}.test`, true);
+        await enqueueMail(harness, queue, 1, `ada@other-${n}.test`);
+      }
+      const shares = { ownerMost: 100, hostMost: 5, owners: {}, hosts: { ':bulk': 2 } };
+      const { jobs } = await queue.claim({ ...MAILS, jobs: 100, lanes: 100, shares });
+      expect(jobs.filter(({ host }) => host === ':bulk')).toHaveLength(3);
+      expect(jobs.filter(({ host }) => host === null)).toHaveLength(6);
     });
 
     test('normal and bulk mail of a domain have halves of its slots', async () => {

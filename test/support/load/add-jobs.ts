@@ -31,13 +31,13 @@ export function addJobsIn(
   );
 }
 
-/** Enqueues a mail for each reader, likewise. */
-export function addMails(pool: Pool, readers: readonly Reader[]): Promise<string[]> {
+/** Enqueues a mail for each reader, likewise; `bulk`: as those of an event with very many readers. */
+export function addMails(pool: Pool, readers: readonly Reader[], bulk = false): Promise<string[]> {
   return inTransaction(pool, (tx) =>
     enqueue(pool, tx, { kind: 'email', parts: mailParts('A comment.') }, (contentId) =>
       readers.map(({ accountId, address }) => ({
         ...common(contentId),
-        lane: mailLane(address, false),
+        lane: mailLane(address, bulk),
         kind: 'email',
         accountId,
         own: { to: { name: 'Reader', address }, slots: {} },

@@ -52,3 +52,13 @@ test('a host whose name objects have by themselves is counted like any other', (
   const { hosts } = roomBeside(sending, 'webhook', 8).shares;
   expect(JSON.stringify(hosts)).toBe('{"constructor":1,"__proto__":2}');
 });
+
+test('bulk mail of all domains has half of the connections', () => {
+  const mail = (host: string | null) => ({ ...job({ host }), kind: 'email' as const });
+  const sending = [mail(':bulk'), mail(':bulk'), mail(null)];
+  expect(roomBeside(sending, 'email', 10)).toMatchObject({
+    jobs: 7,
+    shares: { hostMost: 5, hosts: { ':bulk': 2 } },
+  });
+  expect(roomBeside([], 'email', 1)).toMatchObject({ jobs: 1, shares: { hostMost: 1 } });
+});

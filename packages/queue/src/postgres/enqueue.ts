@@ -1,5 +1,6 @@
 import { JOB_VERSION, toStorableJson } from '@ghost/contract';
 
+import { hostOfMailLane } from '../lane.js';
 import type { NewJob, Sql } from '../queue.js';
 
 /** One statement for all jobs of a transaction: keys sorted, lanes sorted and last, one NOTIFY. */
@@ -18,7 +19,9 @@ export async function enqueue(tx: Sql, jobs: readonly NewJob[]): Promise<number>
     account_id: job.kind === 'email' ? job.accountId : null,
     own: job.own,
     delay_ms: job.delayMs ?? 0,
-    ...(job.kind === 'webhook' ? { owner_id: job.ownerId, host: job.host } : {}),
+    ...(job.kind === 'webhook'
+      ? { owner_id: job.ownerId, host: job.host }
+      : { host: hostOfMailLane(job.lane) }),
   }));
   const [row] = await tx.query<{ made: number }>('SELECT delivery_enqueue($1::json) AS made', [
     toStorableJson(rows),
