@@ -247,17 +247,21 @@ BEGIN
         AND (j.lease_until IS NULL OR j.lease_until <= v_now)
       RETURNING j.*
     ), given_up AS (
-      -- A lease that ran out: its worker died, or lost it. The try was not charged, but it is shown.
+      -- A lease that ran out: its worker died, or lost it. The try was not charged, but it is shown. So is what outlived its time
+      -- without a worker, by an attempt of the lease that nobody got: it could not be asked for again otherwise.
       INSERT INTO delivery_attempt (job_id, lease_no, hook_id, started_at, finished_at, outcome, reason, message, next_run_at)
-      SELECT t.id, t.lease_no - 1, t.hook_id, least(d.lease_until, v_now), v_now, 'abandoned', 'lease_expired',
-        CASE WHEN t.last_error = 'worker_died' THEN 'The worker that held this job did not report, as each one before; it is not tried again.'
-          ELSE 'The worker that held this job did not report; it is tried again.' END,
+      SELECT t.id, CASE WHEN d.id IS NULL THEN t.lease_no ELSE t.lease_no - 1 END, t.hook_id, least(d.lease_until, v_now), v_now,
+        CASE WHEN d.id IS NULL THEN 'dead' ELSE 'abandoned' END,
+        CASE WHEN d.id IS NULL THEN t.last_error ELSE 'lease_expired' END,
+        CASE
+          WHEN d.id IS NULL THEN 'Its time was over, and it is not sent any more.'
+          WHEN t.last_error = 'worker_died' THEN 'The worker that held this job did not report, as each one before; it is not tried again.'
+          WHEN t.status = 'dead' THEN 'The worker that held this job did not report, and its time was over; it is not tried again.'
+          ELSE 'The worker that held this job did not report; it is tried again.'
+        END,
         CASE WHEN t.status = 'pending' THEN v_now END
-      FROM expired d JOIN taken t ON t.id = d.id
-      UNION ALL
-      -- What outlived its time was not tried, and is shown all the same.
-      SELECT t.id, t.lease_no, t.hook_id, v_now, v_now, 'dead', 'expired', 'Its time was over before it could be sent.', NULL
-      FROM taken t WHERE t.status = 'dead' AND t.last_error = 'expired'
+      FROM taken t LEFT JOIN expired d ON d.id = t.id
+      WHERE d.id IS NOT NULL OR t.status = 'dead'
     ), moved AS (
       UPDATE delivery_lane d
       SET "full" = n.jobs + n.taken >= n.slots, moves = d.moves + 1,
