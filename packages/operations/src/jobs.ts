@@ -18,7 +18,7 @@ import {
 import { countEnded } from './hooks/replay/count-ended.js';
 import { listLimit } from './list-limit.js';
 
-/** `last_error` of a job that an operator ended. */
+/** `last_error` of a job that an operator ended, or that its people did not want when they resumed its hook. */
 export const DISCARDED = 'discarded';
 
 export interface JobFilter {

@@ -106,6 +106,13 @@ test('resumed with held=discard, it ends what it kept, and takes what comes next
   expect(await resumptions()).toEqual([
     ['hook.resumed', { hook: hookId, was: 'disabled', discarded: 3 }],
   ]);
+  const { body: shown } = await ada.ask('GET', `${path}/deliveries`);
+  const { body: one } = await ada.ask('GET', `${path}/deliveries/${shown[0].id}`);
+  // By whom is not known: the people of a hook discard too, and not the operator alone.
+  expect(one.explanation).toMatchObject({
+    ...{ outcome: 'cancelled', reason: 'discarded' },
+    message: 'It was discarded, and is not sent.',
+  });
   await pings(1);
   expect(await jobs()).toContainEqual({ status: 'pending', why: null });
   // It is not held: nothing is discarded.

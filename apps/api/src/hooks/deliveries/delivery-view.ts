@@ -117,7 +117,8 @@ export function deliveryView(attempt: FoundAttempt, next: NextStep): DeliveryAns
 /** What ended a delivery that nobody's answer ended. */
 const WHY_CANCELLED: Readonly<Record<string, string | undefined>> = {
   comment_deleted: 'Its comment was deleted, and its text is sent no more.',
-  discarded: 'The operator ended it; it is not sent.',
+  // By the people of the hook, or by the operator.
+  discarded: 'It was discarded, and is not sent.',
   hook_inactive: 'The hook was made inactive before it was sent.',
 };
 
