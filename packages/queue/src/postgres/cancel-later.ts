@@ -1,3 +1,5 @@
+import { REPLAY_CHANNEL } from '@ghost/db';
+
 import { hookLane } from '../lane.js';
 import type { DeletedTarget, Sql } from '../queue.js';
 
@@ -12,6 +14,8 @@ export async function cancelLater(
     'repositoryId' in target ? target.repositoryId : [],
   );
   for (const lane of lanes.toSorted()) await tx.query(CANCEL_LATER, [lane, null, reason]);
+  // A replay of a hook that was held or inactive sleeps, and ends with its hook.
+  if (lanes.length > 0) await tx.query('SELECT pg_notify($1, $2)', [REPLAY_CHANNEL, '']);
   for (const id of repositories) await tx.query(CANCEL_LATER, [null, id, reason]);
 }
 

@@ -140,6 +140,22 @@ describe('replays of a hook', () => {
     expect(actions.slice(0, 4)).toContain('hook.replay_cancelled');
   });
 
+  test('end with their hook, also where they waited for it', async () => {
+    await addEnded(api.pool, hookId, { deliveries: 100 });
+    await ada.ask('PUT', `${hook}/pause`);
+    const { id } = (await start()).body;
+    const find = async (where: string) =>
+      (await api.pool.query(`SELECT FROM hook_replay WHERE id = $1 AND ${where}`, [id])).rows;
+    await waitUntil(async () => (await find(`next_at = 'infinity'`)).length > 0, {
+      what: 'it to sleep',
+    });
+    expect((await ada.ask('DELETE', hook)).status).toBe(204);
+    const ended = 'cancelled_at IS NOT NULL AND ended_at IS NOT NULL';
+    await waitUntil(async () => (await find(ended)).length > 0, { what: 'it to end' });
+    const targets = 'SELECT FROM hook_replay_target WHERE replay_id = $1';
+    expect((await api.pool.query(targets, [id])).rows).toEqual([]);
+  });
+
   test('go on when an inactive hook is made active', async () => {
     await addEnded(api.pool, hookId, { deliveries: 3 });
     await api.pool.query('UPDATE hook SET active = false WHERE id = $1', [hookId]);
