@@ -105,6 +105,22 @@ export function claimConformance(bench: () => QueueBench): void {
       ]);
     });
 
+    test('a job whose life and lease are over has its lost try in the history, and is not tried again', async () => {
+      const { harness, queue, hook } = bench();
+      const brief = harness.engine({ leaseMs: SHORT_LEASE_MS, laneSlots: 10 });
+      const [id = ''] = await enqueueWebhooks(harness, brief, hook, 1);
+      expect(await claimWebhooks(brief)).toHaveLength(1);
+      await harness.outlive(id);
+      await waitUntil(async () => (await dueInMs(queue, WEBHOOKS)) === 0, {
+        what: 'the lease to end',
+      });
+      expect(await claimWebhooks(queue)).toEqual([]);
+      expect(await harness.job(id)).toMatchObject({ status: 'dead', lastError: 'expired' });
+      expect(await harness.attempts(id)).toEqual([
+        { outcome: 'abandoned', number: null, reason: 'lease_expired' },
+      ]);
+    });
+
     test('jobs past their life take no slot, and a lane full of them does not stand still', async () => {
       const { harness, queue, hook } = bench();
       const old = await enqueueWebhooks(harness, queue, hook, 60);
