@@ -138,12 +138,15 @@ AS $$
 DECLARE
   -- Leftovers of a replay that was cancelled go in steps, too.
   c_leftovers constant integer := 10000;
+  -- Of a hook with a rate limit so many seconds' worth wait untried: a new event comes behind them.
+  c_seconds_ahead constant integer := 10;
   r hook_replay%ROWTYPE;
   v_hook bigint;
   v_repository bigint;
   v_active boolean;
   v_held boolean := false;
   v_hand record;
+  v_most integer;
   v_room integer := 0;
   v_seqs integer[];
   v_sendable uuid[];
@@ -184,7 +187,12 @@ BEGIN
       WHEN v_hand.untried > r.ahead / 2 THEN greatest(r.ahead / 2, p_least_ahead)
       ELSE r.ahead
     END;
-    v_room := greatest(r.ahead - v_hand.untried, 0);
+    -- Two at least, so that one waits while the other is sent. Null, and so no bound, for a hook without a limit.
+    v_most := (
+      SELECT min(greatest(2, c_seconds_ahead * l.per_minute / 60)) FROM delivery_lane l
+      WHERE l.lane = 'hook:' || v_hook AND l.per_minute IS NOT NULL
+    );
+    v_room := greatest(least(r.ahead, v_most) - v_hand.untried, 0);
   END IF;
   IF v_room > 0 THEN
     v_seqs := ARRAY(

@@ -1,5 +1,5 @@
 import { inTransaction, type Pool } from '@ghost/db';
-import { createPostgresQueue, type Queue, sqlOf, sqlOfPool } from '@ghost/queue';
+import { createPostgresQueue, hookLane, type Queue, sqlOf, sqlOfPool } from '@ghost/queue';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 import {
@@ -199,6 +199,23 @@ describe('a replay', () => {
     expect((await pool.query('SELECT FROM hook_replay_target')).rowCount).toBe(0);
     expect(await openReplays(sql())).toEqual([]);
   });
+
+  test.each([
+    [1, 2],
+    [60, 10],
+    [6_000, 40],
+  ])(
+    'of a hook that takes %i a minute has %i pending, so that what is new comes soon',
+    async (perMinute, pending) => {
+      await addEnded(pool, hookId, { deliveries: 100 });
+      await queue.limitRate(sql(), hookLane(hookId), perMinute);
+      const id = await start();
+      for (let taken = 0; taken < 3; taken += 1) await step(id);
+      expect((await read(id)).progress).toMatchObject({ pending, remaining: 100 - pending });
+      await queue.limitRate(sql(), hookLane(hookId), null);
+      expect(await runToEnd(id)).toMatchObject({ progress: { delivered: 100 } });
+    },
+  );
 
   test('goes on beside deliveries that wait for their next attempt', async () => {
     await addEnded(pool, hookId, { deliveries: 60 });
