@@ -2,6 +2,8 @@ import { listAudit } from '@ghost/operations';
 import { createPostgresQueue, hookLane, sqlOfPool } from '@ghost/queue';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 
+import { CAPACITY } from '../../../../test/support/job-scene.js';
+import { proveLanes } from '../../../../test/support/prove-lanes.js';
 import {
   type Json,
   type Person,
@@ -118,6 +120,31 @@ test('resumed with held=discard, it ends what it kept, and takes what comes next
   // It is not held: nothing is discarded.
   expect((await resume('?held=discard')).status).toBe(200);
   expect(await jobs()).toContainEqual({ status: 'pending', why: null });
+});
+
+test('what was held past its time does not hide what the endpoint answered last', async () => {
+  const queue = createPostgresQueue({ pool: api.pool });
+  await resume();
+  await proveLanes(api.pool, [hookLane(hookId)]);
+  const claim = await queue.claim({ ...CAPACITY, kind: 'webhook' });
+  const facts = { status: 410, message: 'The endpoint answered 410 Gone.' };
+  await queue.settle(
+    claim.jobs.map((job) => ({
+      ...{ ...job, outcome: 'held' as const, reason: 'gone', charged: false, delayMs: 0 },
+      attempt: { startedAt: new Date().toISOString(), timings: { total: 1 }, ...facts },
+    })),
+  );
+  const last = async () => (await ada.ask('GET', path)).body.last_response;
+  const gone = { code: 410, status: 'gone', message: facts.message };
+  expect(await last()).toEqual(gone);
+  await api.pool.query(
+    `UPDATE delivery_job SET expires_at = now() - interval '1 second' WHERE hook_id = $1`,
+    [hookId],
+  );
+  await resume();
+  expect((await queue.claim({ ...CAPACITY, kind: 'webhook' })).jobs).toEqual([]);
+  expect((await ada.ask('GET', `${path}/deliveries`)).body[0]).toMatchObject({ status: 'expired' });
+  expect(await last()).toEqual(gone);
 });
 
 test('what is being sent is not discarded: nobody knows whether it arrives', async () => {

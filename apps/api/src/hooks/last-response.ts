@@ -16,9 +16,9 @@ export type LastResponse = Pick<
 export function newestAttempt(db: Database | Transaction) {
   // Inlined: by a parameter the indexes could not be taken, of which each attempt stands in one.
   const [delivered, cancelled] = [sql.raw("'delivered'"), sql.raw("'cancelled'")];
-  const { outcome } = schema.deliveryAttempt;
-  // What was cancelled reached nobody.
-  const others = sql`${ne(outcome, delivered)} and ${ne(outcome, cancelled)}`;
+  const { outcome, reason } = schema.deliveryAttempt;
+  // What was cancelled, or outlived its time, reached nobody.
+  const others = sql`${ne(outcome, delivered)} and ${ne(outcome, cancelled)} and ${reason} is distinct from 'expired'`;
   return unionAll(newestOf(db, eq(outcome, delivered)), newestOf(db, others))
     .orderBy(sql`id desc`)
     .limit(1)

@@ -87,6 +87,7 @@ export async function listHooks(pool: Pool, list: HookList = {}): Promise<HookLi
          (SELECT id, status, started_at FROM delivery_attempt WHERE hook_id = h.id AND outcome = 'delivered' ORDER BY id DESC LIMIT 1)
          UNION ALL
          (SELECT id, status, started_at FROM delivery_attempt WHERE hook_id = h.id AND outcome <> 'delivered' AND outcome <> 'cancelled'
+            AND reason IS DISTINCT FROM 'expired'
           ORDER BY id DESC LIMIT 1)
        ) newest ORDER BY id DESC LIMIT 1
      ) t ON true
