@@ -119,6 +119,18 @@ test('what held a hook is judged at once and by itself, but for a secret that ou
   expect(looks).toEqual([[1]]);
 });
 
+test('at the end only what held a hook is judged still: nothing would ask for that again', async () => {
+  const { hooks, looks, judged } = watch((asked) => asked);
+  hooks.note(report(1));
+  hooks.note(report(2, { verdict: 'hold', reason: 'gone', facts: { ...FACTS, status: 410 } }));
+  await hooks.stop();
+  expect(judged).toMatchObject([{ hookId: 2, reason: 'gone' }]);
+  expect(looks).toEqual([]);
+  hooks.note(report(3, { verdict: 'hold', reason: 'gone', facts: FACTS }));
+  await hooks.stop();
+  expect(judged).toHaveLength(1);
+});
+
 test('a look that failed is made again at the next fault', async () => {
   let failing = true;
   const { hooks, looks, lines, looked } = watch(() => {

@@ -65,12 +65,13 @@ export class FailingHooks {
     this.#lookSoon();
   }
 
-  /** Waits for the look that is under way. */
+  /** Waits for the look that is under way, and judges what held a hook: to that nothing is sent any more, so no fault would ask again. */
   async stop(): Promise<void> {
     this.#stopped = true;
     clearTimeout(this.#timer);
-    this.#waiting.clear();
+    for (const [hookId, { held }] of this.#waiting) if (!held) this.#waiting.delete(hookId);
     await this.#looking;
+    await this.#lookAtAll();
   }
 
   #lookSoon(): void {
