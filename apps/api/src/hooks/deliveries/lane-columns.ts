@@ -8,4 +8,5 @@ export const LANE_COLUMNS = {
   heldReason: lane.heldReason,
   heldAt: lane.heldAt,
   notBefore: lane.notBefore,
+  perMinute: lane.perMinute,
 };

@@ -4,7 +4,7 @@ import { type JobNow, type LaneNow, nextStep } from './next-step.js';
 
 const NOW = new Date('2026-11-30T12:00:00Z');
 const in_ = (seconds: number) => new Date(NOW.getTime() + seconds * 1000);
-const FREE: LaneNow = { heldReason: null, heldAt: null, notBefore: null };
+const FREE: LaneNow = { heldReason: null, heldAt: null, notBefore: null, perMinute: null };
 const PENDING: JobNow = {
   status: 'pending',
   lastError: 'http_500',
@@ -48,6 +48,15 @@ describe('what happens next to a delivery', () => {
       at: in_(-1),
       message: 'It is sent as soon as there is room, attempt 5 of 16.',
     });
+  });
+
+  test('that is due at a hook with a rate limit: in its turn, and nobody knows when', () => {
+    expect(next({ runAt: in_(-1) }, { perMinute: 6 })).toEqual({
+      at: null,
+      message:
+        'It is sent in its turn, of which the hook takes 6 a minute at most, attempt 5 of 16.',
+    });
+    expect(next({}, { perMinute: 6 }).at).toEqual(in_(240));
   });
 
   test('that a worker holds: now', () => {

@@ -22,7 +22,7 @@ export interface JobNow
 /** What its hook's lane says to it. */
 export type LaneNow = Pick<
   typeof schema.deliveryLane.$inferSelect,
-  'heldReason' | 'heldAt' | 'notBefore'
+  'heldReason' | 'heldAt' | 'notBefore' | 'perMinute'
 >;
 
 export interface NextStep {
@@ -71,6 +71,12 @@ function whenAgain(
   }
   const at = new Date(Math.max(job.runAt.getTime(), lane?.notBefore?.getTime() ?? 0));
   const waitS = (at.getTime() - now.getTime()) / 1000;
+  // Behind how many others is not known here: with one a minute the last of ten is ten minutes away.
+  if (waitS <= 0 && lane?.perMinute != null) {
+    return nothing(
+      `It is sent in its turn, of which the hook takes ${lane.perMinute} a minute at most, ${attempt}.`,
+    );
+  }
   if (waitS <= 0) return { at, message: `It is sent as soon as there is room, ${attempt}.` };
   return { at, message: `Again in about ${duration(waitS)}, ${attempt}.` };
 }
