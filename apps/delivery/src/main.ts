@@ -266,7 +266,7 @@ function makeWebhookPump(core: Core): Pump {
   closers.unshift(async () => (await webhooks)?.close());
   return makePump(core, 'webhook', () => settings.concurrency, {
     prepare: async (jobs) => (await (webhooks ??= loaded(load()))).prepare(jobs),
-    ...(settings.hookDisableAfterMs === 0 ? {} : { onFault: noteFaults(core) }),
+    onFault: noteFaults(core),
   });
 }
 

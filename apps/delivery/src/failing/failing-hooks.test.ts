@@ -37,13 +37,13 @@ function report(hookId: number, outcome: Partial<AttemptOutcome> = {}): AttemptR
 }
 
 /** A watch over a database that knows which hooks are due. */
-function watch(due: (asked: number[]) => number[] = () => []) {
+function watch(due: (asked: number[]) => number[] = () => [], periodMs = 3 * DAY_MS) {
   const looks: number[][] = [];
   const judged: EndpointFault[] = [];
   const lines: Record<string, unknown>[] = [];
   const clock = { now: 0 };
   const hooks = new FailingHooks({
-    periodMs: 3 * DAY_MS,
+    periodMs,
     find: async (faults) => {
       const asked = faults.map(({ hookId }) => hookId);
       looks.push(asked);
@@ -144,6 +144,30 @@ test('a look that failed is made again at the next fault', async () => {
   hooks.note(report(1));
   await looked(2);
   expect(looks).toEqual([[1], [1]]);
+});
+
+test('what held a hook is judged again by itself where that failed, as nothing would ask for it', async () => {
+  let failing = true;
+  const { hooks, judged, lines } = watch(() => {
+    if (failing) throw new Error('no database');
+    return [];
+  });
+  hooks.note(report(1));
+  hooks.note(report(2, { verdict: 'hold', reason: 'gone', facts: { ...FACTS, status: 410 } }));
+  await waitUntil(() => lines.length > 0, { what: 'the failure' });
+  failing = false;
+  await waitUntil(() => judged.length > 0, { what: 'the judgement' });
+  expect(judged).toMatchObject([{ hookId: 2, reason: 'gone', held: true }]);
+});
+
+test('where hooks are never disabled, only what held one is heard of', async () => {
+  const { hooks, looks, judged } = watch((asked) => asked, 0);
+  hooks.note(report(1));
+  hooks.note(report(2, { verdict: 'hold', reason: 'gone', facts: { ...FACTS, status: 410 } }));
+  await waitUntil(() => judged.length > 0, { what: 'the judgement' });
+  await hooks.stop();
+  expect(judged).toMatchObject([{ hookId: 2, held: true }]);
+  expect(looks).toEqual([]);
 });
 
 test('thousands of hooks are looked at 500 at a time', async () => {

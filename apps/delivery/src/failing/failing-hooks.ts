@@ -16,7 +16,7 @@ const BATCH = 500;
 const REMEMBERED = 10_000;
 
 export interface FailingHooksOptions {
-  /** Without a success for so long, a hook is disabled; milliseconds. */
+  /** Without a success for so long, a hook is disabled; milliseconds. 0: never, and its owner only hears of what an attempt held. */
   periodMs: number;
   /** Which hooks are to be judged now. */
   find: (faults: readonly EndpointFault[]) => Promise<readonly number[]>;
@@ -32,7 +32,8 @@ export interface FailingHooksOptions {
 /**
  * Sees to it that a hook which fails for long is warned of, and then disabled, and that its owner hears of one that an
  * attempt held. It hears of faults only, so there is no
- * timer while none come; what it forgets, or what fails, the next fault of that hook asks again.
+ * timer while none come; what it forgets, or what fails, the next fault of that hook asks again. What held a hook is tried again
+ * by itself.
  */
 export class FailingHooks {
   readonly #options: FailingHooksOptions;
@@ -48,7 +49,9 @@ export class FailingHooks {
 
   constructor(options: FailingHooksOptions) {
     this.#options = options;
-    this.#everyMs = Math.min(LOOK_AGAIN_MS, options.periodMs / LOOKS_A_PERIOD);
+    const { periodMs } = options;
+    this.#everyMs =
+      periodMs === 0 ? LOOK_AGAIN_MS : Math.min(LOOK_AGAIN_MS, periodMs / LOOKS_A_PERIOD);
     this.#gatherMs = Math.min(options.gatherMs ?? GATHER_MS, this.#everyMs);
   }
 
@@ -56,6 +59,7 @@ export class FailingHooks {
   note(report: AttemptReport): void {
     const fault = endpointFault(report);
     if (fault === null || this.#stopped) return;
+    if (!fault.held && this.#options.periodMs === 0) return;
     const now = this.#options.monotonic();
     const before = this.#lookedAt.get(fault.hookId);
     if (!fault.held && before !== undefined && now - before < this.#everyMs) return;
@@ -100,11 +104,12 @@ export class FailingHooks {
     while (this.#waiting.size > 0) {
       const faults = [...this.#waiting.values()].slice(0, BATCH);
       for (const { hookId } of faults) this.#waiting.delete(hookId);
-      await this.#lookAt(faults);
+      if (!(await this.#lookAt(faults))) return;
     }
   }
 
-  async #lookAt(faults: readonly EndpointFault[]): Promise<void> {
+  /** @returns whether all were judged */
+  async #lookAt(faults: readonly EndpointFault[]): Promise<boolean> {
     const { find, judge, log } = this.#options;
     try {
       const failing = faults.filter(({ held }) => !held);
@@ -115,9 +120,15 @@ export class FailingHooks {
         const { hookId, reason } = fault;
         if (step !== null) log.warn({ event: `delivery.hook_${step}`, hookId, reason });
       }
+      return true;
     } catch (error) {
-      for (const { hookId } of faults) this.#lookedAt.delete(hookId);
+      for (const fault of faults) {
+        this.#lookedAt.delete(fault.hookId);
+        // Nothing is sent to it any more, so no fault would ask again.
+        if (fault.held && !this.#stopped) this.#waiting.set(fault.hookId, fault);
+      }
       log.error({ event: 'delivery.failing_hooks_failed', hooks: faults.length, err: error });
+      return false;
     }
   }
 }
