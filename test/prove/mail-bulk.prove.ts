@@ -4,11 +4,12 @@ import type { Pool } from '@ghost/db';
 
 import { addMails, addReaders, type Reader } from '../support/load/add-jobs.js';
 import type { Timing } from '../support/load/light-load.js';
-import { describeTimings, p99, startLoadWorld } from '../support/load/load-world.js';
+import { describeTimings, startLoadWorld } from '../support/load/load-world.js';
 import { openLoop } from '../support/load/open-loop.js';
 import { startMailCatcher } from '../support/mail-catcher.js';
 import { progress } from '../support/progress.js';
 import type { ProofRow } from '../support/proof-world.js';
+import { quantile } from '../support/quantile.js';
 import { type Stops, withStops } from '../support/stops.js';
 import { waitUntil } from '../support/wait-until.js';
 
@@ -75,6 +76,17 @@ export function run(): AsyncGenerator<ProofRow> {
   });
 }
 
+/**
+ * Not the 99th of a hundred: a connection carries 100 mails, and the relay greets the next one 100 ms late (smtp-server), so that
+ * one mail in a hundred waits for that, with bulk mail or without.
+ */
+function p95(timings: readonly Timing[]): number {
+  return quantile(
+    timings.map(({ tookMs }) => tookMs),
+    0.95,
+  );
+}
+
 function* judge(alone: Seen, beside: Seen): Generator<ProofRow> {
   const kinds: [Kind, string][] = [
     ['shared', 'to a domain that has many of the readers'],
@@ -83,10 +95,10 @@ function* judge(alone: Seen, beside: Seen): Generator<ProofRow> {
   for (const [kind, what] of kinds) {
     progress(`${what}: alone ${describeTimings(alone[kind])}`);
     progress(`${what}: beside ${describeTimings(beside[kind])}`);
-    const ratio = p99(beside[kind]) / p99(alone[kind]);
+    const ratio = p95(beside[kind]) / p95(alone[kind]);
     yield {
-      what: `others’ mails ${what}, commit to relay, p99 to p99`,
-      figure: `${ratio.toFixed(2)} × ${p99(alone[kind]).toFixed(0)} ms`,
+      what: `others’ mails ${what}, commit to relay, p95 to p95`,
+      figure: `${ratio.toFixed(2)} × ${p95(alone[kind]).toFixed(0)} ms`,
       bound: `≤ ${RATIO_BOUND} ×`,
       ok: ratio <= RATIO_BOUND,
     };
