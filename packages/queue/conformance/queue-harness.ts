@@ -44,6 +44,8 @@ export interface QueueHarness {
   job(id: string): Promise<JobState>;
   /** Those that are there, by id. */
   jobs(ids: readonly string[]): Promise<Map<string, JobState>>;
+  /** The ids of a lane's jobs that were cancelled for a reason. */
+  cancelled(lane: string, reason: string): Promise<string[]>;
   attempts(
     jobId: string,
   ): Promise<{ outcome: string; number: number | null; reason: string | null }[]>;
@@ -121,6 +123,13 @@ export function postgresHarness(url: string): QueueHarness & { pool: Pool } {
       return state;
     },
     jobs: (ids) => jobStates(pool, ids),
+    async cancelled(lane, reason) {
+      const { rows } = await pool.query<{ id: string }>(
+        `SELECT id FROM delivery_job WHERE lane = $1 AND status = 'cancelled' AND last_error = $2`,
+        [lane, reason],
+      );
+      return rows.map(({ id }) => id);
+    },
     attempts: (jobId) =>
       sqlOfPool(pool).query(
         'SELECT outcome, number, reason FROM delivery_attempt WHERE job_id = $1 ORDER BY id',

@@ -13,7 +13,7 @@ export type Call =
   | { call: 'cancel'; ids: string[]; answer: number }
   | { call: 'redeliver'; ids: string[]; answer: string[] }
   | { call: 'hold' | 'cancelLater'; lane: string }
-  | { call: 'cancelSome'; answer: CancelStep }
+  | { call: 'cancelSome'; ids: string[]; answer: CancelStep }
   | { call: 'limit'; lane: string; slots: number | null }
   | { call: 'resume'; lane: string; answer: boolean };
 

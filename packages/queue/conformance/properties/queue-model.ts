@@ -348,7 +348,7 @@ export class QueueModel {
   }
 
   /** Which lane it turns to is its own choice; what it does there is not. */
-  #cancelSome({ answer }: Call & { call: 'cancelSome' }): void {
+  #cancelSome({ ids, answer }: Call & { call: 'cancelSome' }): void {
     for (const name of answer.ended) {
       if (!this.deleted.includes(name)) throw new Objection(`${name} ended, and was not deleted`);
       const left = this.inLane(name).filter((job) => !this.mayBeOver(job));
@@ -362,8 +362,12 @@ export class QueueModel {
     if (answer.target === null) return;
     if (!this.deleted.includes(answer.target))
       throw new Objection(`${answer.target} is not deleted`);
-    const free = this.inLane(answer.target).filter((job) => !this.isLive(job));
-    this.#cancel({ call: 'cancel', ids: free.map((job) => job.id), answer: answer.cancelled });
+    const free = this.inLane(answer.target)
+      .filter((job) => !this.isLive(job))
+      .map(({ id }) => id);
+    // Fewer than all: those behind the place that the step before had reached. Of all nobody need ask which: one of them may be asked for again by now.
+    const some = answer.cancelled < free.length && ids.every((id) => free.includes(id));
+    this.#cancel({ call: 'cancel', ids: some ? ids : free, answer: answer.cancelled });
   }
 
   #redeliver({ ids, answer }: Call & { call: 'redeliver' }): void {

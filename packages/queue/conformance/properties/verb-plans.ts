@@ -10,6 +10,8 @@ import type { QueueModel } from './queue-model.js';
 import type { Report, TxVerb, Verb } from './steps.js';
 
 /** Long beside a run's real time, so that what is due in the model is due in the database. */
+/** Why the jobs of a deleted lane are cancelled; others are for another reason. */
+const DELETED = 'deleted';
 export const UNIT_MS = UNIT_S * 1000;
 /** One for all workers. */
 export const LEASE_UNITS = 3;
@@ -95,8 +97,11 @@ export class VerbPlans {
           locks: this.#model().deleted,
           start: async () => {
             const { queue } = workerOf(this.#workers, 0);
+            // A step takes what stands behind the place that the last one reached, so which those were is asked for.
+            const before = new Set(await this.#deleted());
             const answer = await this.#harness.inTransaction((tx) => queue.cancelSome(tx, 500));
-            return { call: 'cancelSome', answer };
+            const ids = (await this.#deleted()).filter((id) => !before.has(id));
+            return { call: 'cancelSome', ids, answer };
           },
         };
       case 'end':
@@ -165,6 +170,13 @@ export class VerbPlans {
     };
   }
 
+  /** What was cancelled behind a deletion so far. */
+  async #deleted(): Promise<string[]> {
+    const lanes = [...this.#model().lanes.keys()];
+    const ids = await Promise.all(lanes.map((lane) => this.#harness.cancelled(lane, DELETED)));
+    return ids.flat();
+  }
+
   /** What runs in the caller's transaction. */
   inTx(verb: TxVerb): TxPlan | null {
     const { queue } = workerOf(this.#workers, 0);
@@ -214,7 +226,7 @@ export class VerbPlans {
             return { call: 'resume', lane, answer: await queue.resume(tx, lane) };
           }
           if (verb.verb === 'hold') await queue.hold(tx, lane, 'test');
-          else await queue.cancelLater(tx, [{ hookId: this.#hookOf(verb.lane) }], 'test');
+          else await queue.cancelLater(tx, [{ hookId: this.#hookOf(verb.lane) }], DELETED);
           return { call: verb.verb, lane };
         });
       }

@@ -7,6 +7,8 @@ import { createTestDatabase, type TestDatabase } from '../../../../test/support/
 /** As many as fit; `npm run prove -- properties` plays many more. */
 const RUNS = 40;
 const LIMIT_MS = 6_000;
+/** The same runs each time: what is new is looked for by the proof, where a find stops nobody's work. */
+const SEED = 20_261_130;
 
 let database: TestDatabase;
 let harness: ReturnType<typeof postgresHarness>;
@@ -21,6 +23,10 @@ afterAll(async () => {
 });
 
 test('whatever is asked, in any order and at once: no job is lost, stranded or settled under an old fence', async () => {
-  const { fault } = await checkProperties(harness, { runs: RUNS, limitMs: LIMIT_MS });
+  const { fault } = await checkProperties(harness, {
+    runs: RUNS,
+    limitMs: LIMIT_MS,
+    ...(process.env['PROPERTY_SEED'] === undefined && { seed: SEED }),
+  });
   expect(fault).toBeNull();
 });
