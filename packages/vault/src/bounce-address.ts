@@ -1,19 +1,9 @@
-import {
-  createHmac,
-  createSecretKey,
-  hkdfSync,
-  type KeyObject,
-  timingSafeEqual,
-} from 'node:crypto';
-
+import { KeyedMac, MAC_BYTES } from './keyed-mac.js';
 import type { KeyRing } from './key-ring.js';
 
 const PURPOSE = 'ghost bounce address v1';
 const PREFIX = 'b-';
-const KEY_BYTES = 32;
 const ID_BYTES = 16;
-/** 128 bits of HMAC-SHA256: RFC 2104 asks for half of the hash at least. */
-const MAC_BYTES = 16;
 const TOKEN_CHARS = Math.ceil(((ID_BYTES + MAC_BYTES) * 8) / 5);
 /** RFC 4648, in lower case: local parts are folded on the way by some, and case carries nothing here. */
 const ALPHABET = 'abcdefghijklmnopqrstuvwxyz234567';
@@ -27,9 +17,7 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/u;
 export function bounceAddress(ring: KeyRing, jobId: string, domain: string): string {
   if (!UUID.test(jobId)) throw new Error(`A job's id is a uuid in lower case, not "${jobId}"`);
   const id = Buffer.from(jobId.replaceAll('-', ''), 'hex');
-  const active = ring.keys.get(ring.activeId);
-  if (active === undefined) throw new Error(`The key ring lacks its active key ${ring.activeId}`);
-  return `${PREFIX}${toBase32(Buffer.concat([id, mac(active, id)]))}@${domain}`;
+  return `${PREFIX}${toBase32(Buffer.concat([id, macOf(ring).make(id)]))}@${domain}`;
 }
 
 /** The job that a return path belongs to; null for whatever no key of the ring signed. Its domain is not looked at. */
@@ -39,17 +27,19 @@ export function jobOfBounceAddress(ring: KeyRing, address: string): string | nul
   const token = fromBase32(local.slice(PREFIX.length));
   if (token === null) return null;
   const id = token.subarray(0, ID_BYTES);
-  const given = token.subarray(ID_BYTES);
-  const known = [...ring.keys.values()].some((key) => timingSafeEqual(mac(key, id), given));
-  if (!known) return null;
+  if (!macOf(ring).made(token.subarray(ID_BYTES), id)) return null;
   const hex = id.toString('hex');
   const ends = [8, 12, 16, 20, 32];
   return ends.map((end, index) => hex.slice(ends[index - 1] ?? 0, end)).join('-');
 }
 
-function mac(key: KeyObject, id: Buffer): Buffer {
-  const derived = createSecretKey(Buffer.from(hkdfSync('sha256', key, '', PURPOSE, KEY_BYTES)));
-  return createHmac('sha256', derived).update(id).digest().subarray(0, MAC_BYTES);
+/** One a ring: a mail is no time to derive keys. */
+const MACS = new WeakMap<KeyRing, KeyedMac>();
+
+function macOf(ring: KeyRing): KeyedMac {
+  const mac = MACS.get(ring) ?? new KeyedMac(ring, PURPOSE);
+  MACS.set(ring, mac);
+  return mac;
 }
 
 function toBase32(bytes: Buffer): string {

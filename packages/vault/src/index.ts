@@ -9,5 +9,6 @@ export {
 } from './envelope.js';
 export { openHookHeaders, type SealedHeader, sealHookHeaders } from './hook-headers.js';
 export { hookSecretContext } from './hook-secret-context.js';
+export { KeyedMac, MAC_BYTES } from './keyed-mac.js';
 export { generateKeyEntry, type KeyRing, type ParsedKeyRing, parseKeyRing } from './key-ring.js';
 export { VaultError, type VaultErrorCode } from './vault-error.js';

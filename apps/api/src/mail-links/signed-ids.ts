@@ -1,38 +1,22 @@
-import {
-  createHmac,
-  createSecretKey,
-  hkdfSync,
-  type KeyObject,
-  timingSafeEqual,
-} from 'node:crypto';
 import type { Settings } from '@ghost/settings';
-
-const KEY_BYTES = 32;
-/** 128 bits of HMAC-SHA256: RFC 2104 asks for half of the hash at least. */
-const MAC_BYTES = 16;
+import { KeyedMac, MAC_BYTES } from '@ghost/vault';
 
 /**
  * Signs and reads tokens, as in the links of mails: some numbers and a MAC in base64url. New ones are
  * signed with the active key of the ring; links in old mails work while their key is in it.
  */
 export class SignedIds {
-  private readonly active: KeyObject;
-  private readonly all: readonly KeyObject[];
+  private readonly mac: KeyedMac;
 
-  /** @param purpose - keeps this use of the key ring apart from every other (RFC 5869, "info") */
+  /** @param purpose - keeps this use of the key ring apart from every other */
   constructor(keyRing: Settings['keyRing'], purpose: string) {
-    const derived = new Map([...keyRing.keys].map(([id, key]) => [id, derive(key, purpose)]));
-    const active = derived.get(keyRing.activeId);
-    if (active === undefined)
-      throw new Error(`The key ring lacks its active key ${keyRing.activeId}`);
-    this.active = active;
-    this.all = [...derived.values()];
+    this.mac = new KeyedMac(keyRing, purpose);
   }
 
   /** @param ids - whole numbers of 0 or more */
   sign(ids: readonly number[]): string {
     const claim = Buffer.from(ids.flatMap(packId));
-    return Buffer.concat([claim, mac(this.active, claim)]).toString('base64url');
+    return Buffer.concat([claim, this.mac.make(claim)]).toString('base64url');
   }
 
   /** Null for whatever no key of the ring signed for this purpose. */
@@ -42,17 +26,8 @@ export class SignedIds {
     if (token.length <= MAC_BYTES || token.toString('base64url') !== text) return null;
     const claim = token.subarray(0, -MAC_BYTES);
     const given = token.subarray(-MAC_BYTES);
-    const known = this.all.some((key) => timingSafeEqual(mac(key, claim), given));
-    return known ? unpackIds(claim) : null;
+    return this.mac.made(given, claim) ? unpackIds(claim) : null;
   }
-}
-
-function derive(key: KeyObject, purpose: string): KeyObject {
-  return createSecretKey(Buffer.from(hkdfSync('sha256', key, '', purpose, KEY_BYTES)));
-}
-
-function mac(key: KeyObject, claim: Buffer): Buffer {
-  return createHmac('sha256', key).update(claim).digest().subarray(0, MAC_BYTES);
 }
 
 /** Seven bits a byte, the lowest first; the high bit says that more follow (LEB128). */
