@@ -191,7 +191,10 @@ async function* deleteHook(stops: Stops, world: World): AsyncGenerator<ProofRow>
     what: 'its jobs are cancelled behind, and its lane is gone',
     figure: `${(became['cancelled'] ?? 0).toLocaleString('en')} in ${tookS.toFixed(0)} s, ${became['pending'] ?? 0} pending`,
     bound: `none pending within ${CLEAN_UP_BOUND_S} s`,
-    ok: became['pending'] === undefined && tookS <= CLEAN_UP_BOUND_S,
+    ok:
+      became['pending'] === undefined &&
+      (became['cancelled'] ?? 0) > 0 &&
+      tookS <= CLEAN_UP_BOUND_S,
   };
   const ratio = p99(beside) / p99(alone);
   yield {

@@ -97,7 +97,11 @@ export function run(): AsyncGenerator<ProofRow> {
       what: 'their mails: pending, cancelled, delivered',
       figure: `${pending}, ${cancelled}, ${delivered}`,
       bound: '0, the rest, those before',
-      ok: pending === 0 && cancelled > 0 && delivered <= toGone().length,
+      ok:
+        pending === 0 &&
+        cancelled > 0 &&
+        cancelled + delivered >= MAILS &&
+        delivered <= toGone().length,
     };
     await waitUntil(async () => (await countOf(pool, 'stays')).pending === 0, {
       what: 'the mails of who stays',

@@ -6,6 +6,7 @@ export * from './filter-fields.js';
 export * from './header-names.js';
 export * from './hook-filters.js';
 export * from './mail-content.js';
+export * from './mail-refusals.js';
 export * from './storable-text.js';
 export * from './job-kind.js';
 export * from './json-schema.js';

@@ -171,7 +171,8 @@ BEGIN
           END AS slots,
           d.standing = 'proven' AND d.last_success_at < v_now - c_recent AS stale,
           d.held_reason IS NOT NULL AS held, coalesce(d.not_before > v_now, false) AS resting,
-          d.per_minute, d.paid_at, delivery_rate_room(d.per_minute, d.paid_at, v_now) AS room
+          d.per_minute, d.paid_at, delivery_rate_room(d.per_minute, d.paid_at, v_now) AS room,
+          delivery_lane_cap(d.lane, d.slots, p_slots) AS cap
         FROM delivery_lane d WHERE d.ctid = u.place LIMIT 1
       ) l
       CROSS JOIN LATERAL (
@@ -195,7 +196,8 @@ BEGIN
           WHERE j.lane = l.lane AND j.version = p_version AND j.status = 'pending' AND j.run_at >= l.mark AND j.run_at <= v_now
             AND (j.lease_until IS NULL OR j.lease_until <= v_now) AND NOT l.held AND NOT l.resting
           ORDER BY j.run_at, j.id
-          LIMIT least(greatest(l.slots - v.jobs, 0), v_window, l.room) + 1
+          -- To claim alone as many as the claim saw that made the lane suspect: the job may stand behind others.
+          LIMIT CASE WHEN p_alone THEN l.cap ELSE least(greatest(l.slots - v.jobs, 0), v_window, l.room) END + 1
         ) c
       ) w
     ), turns AS MATERIALIZED (
@@ -255,9 +257,9 @@ BEGIN
         CASE WHEN d.id IS NULL THEN t.last_error ELSE 'lease_expired' END,
         CASE
           WHEN d.id IS NULL THEN 'Its time was over, and it is not sent any more.'
+          WHEN t.status = 'pending' THEN 'The worker that held this job did not report; it is tried again.'
           WHEN t.last_error = 'worker_died' THEN 'The worker that held this job did not report, as each one before; it is not tried again.'
-          WHEN t.status = 'dead' THEN 'The worker that held this job did not report, and its time was over; it is not tried again.'
-          ELSE 'The worker that held this job did not report; it is tried again.'
+          ELSE 'The worker that held this job did not report, and its time was over; it is not tried again.'
         END,
         CASE WHEN t.status = 'pending' THEN v_now END
       FROM taken t LEFT JOIN expired d ON d.id = t.id

@@ -45,6 +45,24 @@ export function suspectConformance(bench: () => QueueBench): void {
       expect(await harness.job(id)).toMatchObject({ status: 'delivered', abandoned: 0, tries: 1 });
     });
 
+    test('are found behind others of their lane, which wait for it', async () => {
+      const { harness, queue, hook } = bench();
+      const ids = await enqueueWebhooks(harness, queue, hook, 4);
+      const last = ids[3] ?? '';
+      const brief = harness.engine({ leaseMs: BRIEF_MS });
+      for (let n = 0; n < 2; n += 1) {
+        const jobs = await claimWebhooks(brief);
+        await brief.release(jobs.filter(({ id }) => id !== last));
+        await leaseEnded(harness, last);
+      }
+      expect(await claimWebhooks(queue)).toEqual([]);
+      const [job] = await alone(queue);
+      expect(job?.id).toBe(last);
+      if (job) await queue.settle([settlement(job, 'delivered')]);
+      expect(await alone(queue)).toEqual([]);
+      expect(await claimWebhooks(queue)).toHaveLength(3);
+    });
+
     test('are dead after five, with the reason, and each lost lease is in the history', async () => {
       const one = bench();
       const { harness, queue, hook } = one;

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 
 import { unsupportedMediaType } from './api-error.js';
-import { MAX_BODY_BYTES } from './json-body.js';
+import { MAX_BODY_BYTES, takesBody } from './json-body.js';
 import { takesMessages } from './route.js';
 
 const MESSAGE_TYPE = 'message/rfc822';
@@ -10,7 +10,8 @@ const MESSAGE_TYPE = 'message/rfc822';
 export function acceptMessages(server: FastifyInstance): void {
   server.addHook('preParsing', (request, _reply, payload, done) => {
     const type = request.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase();
-    if (takesMessages(request) === (type === MESSAGE_TYPE)) done(null, payload);
+    const fits = takesMessages(request) === (type === MESSAGE_TYPE);
+    if (fits || !takesBody(request)) done(null, payload);
     else done(wrongType(takesMessages(request)));
   });
   server.addContentTypeParser(

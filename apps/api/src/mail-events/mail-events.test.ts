@@ -150,4 +150,9 @@ test('a message is taken nowhere else, nothing else is taken here, and nothing w
     body: 'x',
   });
   expect(elsewhere.status).toBe(415);
+  // GET is answered whatever it says of a body.
+  const read = await fetch(`${api.url}/api/user`, {
+    headers: { 'content-type': 'message/rfc822', authorization: `Bearer ${ada.token}` },
+  });
+  expect(read.status).toBe(200);
 });

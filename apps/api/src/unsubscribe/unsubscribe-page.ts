@@ -1,4 +1,4 @@
-import { confirmButton, escapeHtml, linkPage } from '../mail-links/link-page.js';
+import { confirmButton, linkPage } from '../mail-links/link-page.js';
 
 /** Asks, as mail scanners follow every link: only a button's POST changes anything. */
 export function confirmPage(token: string): string {
@@ -7,7 +7,7 @@ export function confirmPage(token: string): string {
     `<p>You will get no more mails of this thread. Other threads are not touched.</p>
 ${confirmButton('Stop mails of this thread')}
 <p>Or of all threads of this repository, also where somebody mentions you.</p>
-${confirmButton('Stop mails of this repository', `${escapeHtml(token)}/repository`)}`,
+${confirmButton('Stop mails of this repository', `${token}/repository`)}`,
   );
 }
 

@@ -155,6 +155,8 @@ test('what held a hook is judged again by itself where that failed, as nothing w
   hooks.note(report(1));
   hooks.note(report(2, { verdict: 'hold', reason: 'gone', facts: { ...FACTS, status: 410 } }));
   await waitUntil(() => lines.length > 0, { what: 'the failure' });
+  // Of what was in flight when it was held.
+  hooks.note(report(2));
   failing = false;
   await waitUntil(() => judged.length > 0, { what: 'the judgement' });
   expect(judged).toMatchObject([{ hookId: 2, reason: 'gone', held: true }]);

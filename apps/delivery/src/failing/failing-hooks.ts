@@ -60,10 +60,12 @@ export class FailingHooks {
     const fault = endpointFault(report);
     if (fault === null || this.#stopped) return;
     if (!fault.held && this.#options.periodMs === 0) return;
+    // To what held a hook nothing is added: only that is judged still, and nobody asks for it again.
+    if (!fault.held && this.#waiting.get(fault.hookId)?.held) return;
     const now = this.#options.monotonic();
     const before = this.#lookedAt.get(fault.hookId);
     if (!fault.held && before !== undefined && now - before < this.#everyMs) return;
-    if (this.#waiting.size >= REMEMBERED) return;
+    if (!fault.held && this.#waiting.size >= REMEMBERED) return;
     this.#remember(fault.hookId, now);
     this.#waiting.set(fault.hookId, fault);
     this.#lookSoon();

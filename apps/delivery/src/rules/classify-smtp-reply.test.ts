@@ -74,6 +74,12 @@ describe('the table of replies', () => {
     ['mail_from', '552 Too large', { verdict: 'dead', reason: 'message_too_large' }],
     ['mail_from', '550 5.6.7 No such letters', { verdict: 'dead', reason: 'address_invalid' }],
     ['rcpt_to', '553 5.6.7 No such letters', { verdict: 'dead', reason: 'address_invalid' }],
+    // What the reader's own server says to a relay that asks it first.
+    [
+      'rcpt_to',
+      '550 5.1.1 undeliverable address: host mx.example said: 550 relay not permitted',
+      { verdict: 'dead', reason: 'address_unknown' },
+    ],
     ['rcpt_to', '550 No such user', { verdict: 'dead', reason: 'refused', suppression: 'strike' }],
     ['message', '554 5.6.0 Bad mail', { verdict: 'dead', reason: 'refused' }],
     ['data', '554 No valid recipients', { verdict: 'dead', reason: 'refused' }],

@@ -1,4 +1,11 @@
-import type { Suppression } from '@ghost/contract';
+import {
+  ADDRESS_UNSENDABLE,
+  NO_SUCH_ADDRESS,
+  speaksOfReputation,
+  type Suppression,
+  TOO_LARGE,
+  withoutAddresses,
+} from '@ghost/contract';
 
 /**
  * Where in the session a fault came. `setup`: anything before MAIL FROM; `envelope`: from there up to
@@ -30,13 +37,10 @@ interface Rule {
   statuses?: readonly string[];
   /** The whole subject of an enhanced status: `7` is x.7.*. */
   subject?: string;
-  wording?: RegExp;
+  /** What its text says, addresses left out. */
+  says?: (text: string) => boolean;
   means: SmtpVerdict;
 }
-
-// The one place where text decides: block lists often answer with a bare 550 or a wrong status.
-const REPUTATION_WORDING =
-  /\b(?:SPF|DKIM|DMARC|DNSBL|RBL|SURBL|Spamhaus|SpamCop|Barracuda|Proofpoint|block ?list(?:ed)?|black ?list(?:ed)?|deny ?list(?:ed)?|poor reputation|bad reputation)\b/iu;
 
 // A relay that no longer knows us refuses every recipient so, mostly as a mere 5.7.1.
 const RELAYING_WORDING =
@@ -66,27 +70,32 @@ const RULES: readonly Rule[] = [
   // Too large for this reader or for the relay: nothing about the address.
   {
     firstDigit: 5,
-    statuses: ['2.3', '3.4'],
+    statuses: TOO_LARGE,
     means: { verdict: 'dead', reason: 'message_too_large' },
   },
   { stages: ['mail_from'], codes: [552], means: { verdict: 'dead', reason: 'message_too_large' } },
   // A recipient with letters that this relay takes none of.
-  { firstDigit: 5, statuses: ['6.7'], means: { verdict: 'dead', reason: 'address_invalid' } },
+  {
+    firstDigit: 5,
+    statuses: ADDRESS_UNSENDABLE,
+    means: { verdict: 'dead', reason: 'address_invalid' },
+  },
   // What is refused at MAIL FROM is the sender of all mails, and so is who may not relay at all.
   { stages: ['mail_from'], firstDigit: 5, means: PAUSE('sender_refused') },
-  {
-    stages: ['rcpt_to'],
-    firstDigit: 5,
-    wording: RELAYING_WORDING,
-    means: PAUSE('relaying_denied'),
-  },
+  // By no other status: a relay that asks the reader's own server first quotes that, and it may say what it likes.
+  ...[{ subject: '7' }, { statuses: [''] }].map(
+    (status): Rule => ({
+      ...{ stages: ['rcpt_to'], firstDigit: 5, ...status },
+      ...{ says: saysNoRelaying, means: PAUSE('relaying_denied') },
+    }),
+  ),
   // Our reputation or our set-up: never the reader's fault.
   { firstDigit: 5, subject: '7', means: REPUTATION },
-  { firstDigit: 5, wording: REPUTATION_WORDING, means: REPUTATION },
+  { firstDigit: 5, says: speaksOfReputation, means: REPUTATION },
   {
     stages: ['rcpt_to'],
     firstDigit: 5,
-    statuses: ['1.1', '1.3', '1.6', '1.10', '2.1'],
+    statuses: NO_SUCH_ADDRESS,
     means: { verdict: 'dead', reason: 'address_unknown', suppression: 'hard' },
   },
   // RFC 5321 §4.2.3: 552 alone is a quota.
@@ -125,11 +134,10 @@ function matches(rule: Rule, fault: SmtpFault, status: string | undefined): bool
     (rule.firstDigit === undefined || rule.firstDigit === digit) &&
     (rule.statuses?.includes(status ?? '') ?? true) &&
     (rule.subject === undefined || status?.split('.')[0] === rule.subject) &&
-    (rule.wording?.test(withoutAddresses(fault.text ?? '')) ?? true)
+    (rule.says?.(fault.text ?? '') ?? true)
   );
 }
 
-/** Replies repeat the recipient, who may be called spf@… */
-function withoutAddresses(text: string): string {
-  return text.replaceAll(/<[^>]*>|\S+@\S+/gu, ' ');
+function saysNoRelaying(text: string): boolean {
+  return RELAYING_WORDING.test(withoutAddresses(text));
 }

@@ -6,7 +6,7 @@ const BASE64_CHARS = 4 / 3;
 /** Of a byte that quoted-printable does not show as it is (RFC 2045, 6.7). */
 const ESCAPED_CHARS = 3;
 // Quoted-printable shows the rest of ASCII.
-const ESCAPED = /[^\t\n -<>-~]/gu;
+const ESCAPED = /[^\t\n -<>-~]+/gu;
 // Header names that nodemailer makes from fields of their own.
 const OWN_FIELDS = new Set(['from', 'to', 'cc', 'bcc', 'subject', 'date', 'message-id']);
 

@@ -109,11 +109,12 @@ export async function changeHook(
     secret = await storeOnlySecret(sql, ring, hook.id, change.secret);
     await noteSecretChange(sql, hook.id, null);
   }
+  // Before what locks the lane: this locks the lane's key first, as everybody does.
+  if (changed.includes('rate_limit'))
+    await queue.limitRate(sql, hookLane(hook.id), after.rateLimit);
   if (changed.some((field) => MENDS.has(field))) await beginFreshPeriod(sql, hook.id);
   const detail = { changed, before: shownOf(hook), after: shownOf(after) };
   await auditHook(sql, at, 'hook.changed', detail);
-  if (changed.includes('rate_limit'))
-    await queue.limitRate(sql, hookLane(hook.id), after.rateLimit);
   return { changed, secret };
 }
 

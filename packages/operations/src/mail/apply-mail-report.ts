@@ -1,4 +1,10 @@
-import type { Suppression } from '@ghost/contract';
+import {
+  ADDRESS_UNSENDABLE,
+  NO_SUCH_ADDRESS,
+  speaksOfReputation,
+  type Suppression,
+  TOO_LARGE,
+} from '@ghost/contract';
 import type { Sql } from '@ghost/queue';
 
 import type { MailReport, NoReport } from './read-mail-report.js';
@@ -10,9 +16,6 @@ export type ReportEffect =
   /** It counts against nobody's address: what was refused is what we are. */
   | { effect: 'noted'; jobId: string; reason: string }
   | { effect: 'ignored'; reason: NoReport | 'unknown_mail' };
-
-/** RFC 3463, without the class: the address is none, or no more. */
-const NO_ADDRESS: ReadonlySet<string> = new Set(['1.1', '1.3', '1.6', '1.10', '2.1']);
 
 /** Keeps the address of the mail that a report is about from further mail, as far as the report says so. */
 export async function applyMailReport(sql: Sql, report: MailReport): Promise<ReportEffect> {
@@ -26,20 +29,27 @@ export async function applyMailReport(sql: Sql, report: MailReport): Promise<Rep
   const { suppression, reason } =
     report.kind === 'complaint'
       ? ({ suppression: 'hard', reason: 'complaint' } as const)
-      : judgeBounce(report.status);
+      : judgeBounce(report.status, report.diagnostic ?? '');
   if (suppression === null) return { effect: 'noted', jobId, reason };
   await createSuppressions(sql).note(job.address, suppression, reason);
   return { effect: 'suppressed', jobId, suppression, reason };
 }
 
-/** As replies at RCPT are judged; a relay that gave up after days says 4.4.7, and may have had trouble of its own. */
-function judgeBounce(status: string): { suppression: Suppression | null; reason: string } {
+/** As replies at RCPT are judged (`classify-smtp-reply`); a relay that gave up after days says 4.4.7, and may have had trouble of its own. */
+function judgeBounce(
+  status: string,
+  diagnostic: string,
+): { suppression: Suppression | null; reason: string } {
   const detail = status.slice(2);
-  if (status.startsWith('5.') && NO_ADDRESS.has(detail)) {
+  if (TOO_LARGE.includes(detail)) return { suppression: null, reason: 'message_too_large' };
+  if (ADDRESS_UNSENDABLE.includes(detail)) return { suppression: null, reason: 'address_invalid' };
+  if (detail.startsWith('7.') || speaksOfReputation(diagnostic)) {
+    return { suppression: null, reason: 'policy_refused' };
+  }
+  if (status.startsWith('5.') && NO_SUCH_ADDRESS.includes(detail)) {
     return { suppression: 'hard', reason: 'address_unknown' };
   }
   if (detail === '2.2') return { suppression: 'soft', reason: 'mailbox_full' };
-  if (detail.startsWith('7.')) return { suppression: null, reason: 'policy_refused' };
   if (detail === '1.2') return { suppression: 'strike', reason: 'domain_unknown' };
   return { suppression: 'strike', reason: status.startsWith('4.') ? 'expired' : 'refused' };
 }

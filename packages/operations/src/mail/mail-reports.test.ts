@@ -169,8 +169,10 @@ describe('a complaint', () => {
   });
 
   test('that is none, or names no mail of ours, counts for nothing', async () => {
-    const praise = complaint({ original: pathOf(id), type: 'not-spam' });
-    expect(await readMailReport(praise, ring)).toEqual({ kind: 'none', reason: 'no_complaint' });
+    for (const type of ['not-spam', 'auth-failure']) {
+      const report = complaint({ original: pathOf(id), type });
+      expect(await readMailReport(report, ring)).toEqual({ kind: 'none', reason: 'no_complaint' });
+    }
     expect(await readMailReport(complaint({}), ring)).toMatchObject({ kind: 'none' });
   });
 });
@@ -260,6 +262,21 @@ describe('what a report does', () => {
       forever: hard || suppression === 'strike',
       strikes: suppression === 'strike' ? 1 : 0,
     });
+  });
+
+  test.each([
+    ['5.1.1', 'smtp; 550 5.1.1 Listed in a DNSBL', 'policy_refused'],
+    ['5.0.0', 'smtp; 550 Blocked, see https://www.spamhaus.org/', 'policy_refused'],
+    ['5.2.3', null, 'message_too_large'],
+    ['5.3.4', null, 'message_too_large'],
+    ['5.6.7', null, 'address_invalid'],
+  ])('%s (%s) tells nothing against the address', async (status, diagnostic, reason) => {
+    const jobId = await mailTo('fine-too@people.example');
+    const bounced = { kind: 'bounce', jobId, status, diagnostic } as const;
+    expect(await applyMailReport(sqlOfPool(pool), bounced)).toEqual({
+      ...{ effect: 'noted', jobId, reason },
+    });
+    expect(await suppressionOf('fine-too@people.example')).toBeUndefined();
   });
 
   test('what is refused for what we are suppresses nobody', async () => {

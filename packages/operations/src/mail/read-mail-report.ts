@@ -11,6 +11,8 @@ const MOST_RETURN_PATHS = 20;
 /** Of a report's own headers those that say for whom it came. */
 const RECIPIENT_HEADERS = ['to', 'delivered-to', 'x-original-to', 'envelope-to', 'x-envelope-to'];
 const MOST_DIAGNOSTIC_CHARS = 500;
+/** Praise, and what speaks of our own SPF, DKIM or DMARC (RFC 6591). */
+const NO_COMPLAINTS: ReadonlySet<string> = new Set(['not-spam', 'auth-failure']);
 
 /** What a raw message says of one of our mails. */
 export type MailReport =
@@ -28,7 +30,7 @@ export type NoReport =
   | 'no_valid_return_path'
   /** It tells of a delay or of a success. */
   | 'no_failure'
-  /** A feedback report that is no complaint (`not-spam`). */
+  /** A feedback report that is no complaint of a reader (`not-spam`, `auth-failure`). */
   | 'no_complaint';
 
 /** @param options.recipient - whom the message came for, where whoever hands it over knows */
@@ -89,7 +91,7 @@ function bounceOf(jobId: string, groups: readonly Fields[]): MailReport {
 /** RFC 5965. Where no type is given it is abuse: that is what these reports are for. */
 function complaintOf(jobId: string, groups: readonly Fields[]): MailReport {
   const feedbackType = groups[0]?.get('feedback-type')?.toLowerCase() ?? 'abuse';
-  if (feedbackType === 'not-spam') return none('no_complaint');
+  if (NO_COMPLAINTS.has(feedbackType)) return none('no_complaint');
   return { kind: 'complaint', jobId, feedbackType };
 }
 

@@ -38,6 +38,13 @@ const claimBesideCommit: Step[] = [run(jobs(1)), inside, run(claim, commit), loo
 
 /** What chance would meet too seldom: played before the random runs. */
 export const KNOWN_INTERLEAVINGS: readonly (readonly Step[])[] = [
+  // The suspect stands behind others, and a lane that may have one at a time sees it all the same.
+  [
+    run(jobs(3)),
+    drain(1),
+    run({ verb: 'release', worker: 1, skip: 0, take: 2 }),
+    ...[pass(3), drain(0), pass(3), drain(1)],
+  ],
   // The lane is due, and so the open enqueue lowers nothing in it: the claim beside it must not empty it.
   [run(jobs(1)), inside, drain(0), run(commit), look, drain(1)],
   [run(jobs(1)), inside, run(claim), run(claim, commit), look, drain(1)],

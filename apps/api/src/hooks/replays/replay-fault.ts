@@ -11,7 +11,15 @@ export async function askedOfReplay<T>(wish: () => Promise<T>): Promise<T> {
   try {
     return await wish();
   } catch (error) {
-    if (error instanceof ReplayError) throw replayFault(error);
+    throw error instanceof ReplayError ? replayFault(error) : error;
+  }
+}
+
+/** Runs what counts or writes the set of a replay: that it takes too long is the asker's to mend. */
+export async function countedInTime<T>(count: () => Promise<T>): Promise<T> {
+  try {
+    return await count();
+  } catch (error) {
     if (databaseErrorCode(error) !== TOO_LONG) throw error;
     throw invalidField(
       'since',

@@ -29,7 +29,7 @@ import {
 import { fullName } from '../../repositories/repository-view.js';
 import { isHookFor, lockHook, requireHook } from '../hook-rows.js';
 import type { HookPath } from '../hook-schemas.js';
-import { askedOfReplay } from './replay-fault.js';
+import { askedOfReplay, countedInTime } from './replay-fault.js';
 import type { AskedReplay, NewReplay, ReplayPath } from './replay-schemas.js';
 
 @Injectable()
@@ -42,7 +42,7 @@ export class ReplaysService {
   /** What a replay would send again; nothing is changed. */
   async preview(account: Account, path: HookPath, wish: AskedReplay): Promise<ReplayPreview> {
     return this.look(account, path, (tx) =>
-      previewReplay(sqlOf(tx), path.id, wish, this.settings.retentionDays),
+      countedInTime(() => previewReplay(sqlOf(tx), path.id, wish, this.settings.retentionDays)),
     );
   }
 
@@ -56,7 +56,8 @@ export class ReplaysService {
     return askedOfReplay(() =>
       inTransaction(this.pool, async (tx) => {
         const at = await this.lock(tx, account, path);
-        const id = await startReplay(sqlOf(tx), at, { ...wish, expectedTotal, retentionDays });
+        const asked = { ...wish, expectedTotal, retentionDays };
+        const id = await countedInTime(() => startReplay(sqlOf(tx), at, asked));
         return readReplay(sqlOf(tx), id);
       }),
     );
