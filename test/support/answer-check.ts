@@ -43,13 +43,14 @@ export function answerCheck(document: ApiDocumentation): AnswerCheck {
     validators.set(pointer, validate);
     return validate(body) ? null : ajv.errorsText(validate.errors, { dataVar: 'answer' });
   };
-  const templates = Object.keys(document.paths).map((template) => ({
+  const routes = Object.keys(document.paths).map((template) => ({
     template,
     parts: template.split('/'),
+    methods: Object.keys(document.paths[template] ?? {}),
   }));
   return (method, path, answer) => {
     const name = `${method} ${path}`;
-    const template = templateOf(path, templates);
+    const template = templateOf(methodOf(method), path, routes);
     const operation =
       template === undefined ? undefined : document.paths[template]?.[methodOf(method)];
     if (template === undefined || operation === undefined) {
@@ -128,14 +129,23 @@ function methodOf(method: string): string {
   return method === 'HEAD' ? 'get' : method.toLowerCase();
 }
 
-/** The template of a path; where several fit, the one with the fewest parameters, as in the router. */
+/**
+ * The template of a path and method; where several fit, the one with the fewest parameters, as in the
+ * router: `DELETE /replays/preview` is one of `/replays/{id}`, as `/replays/preview` has a GET alone.
+ */
 function templateOf(
+  method: string,
   path: string,
-  templates: readonly { template: string; parts: readonly string[] }[],
+  routes: readonly {
+    template: string;
+    parts: readonly string[];
+    methods: readonly string[];
+  }[],
 ): string | undefined {
   const given = (path.split('?', 1)[0] ?? '').split('/');
-  const fitting = templates.filter(
-    ({ parts }) =>
+  const fitting = routes.filter(
+    ({ parts, methods }) =>
+      methods.includes(method) &&
       parts.length === given.length &&
       parts.every((part, at) => (part.startsWith('{') ? given[at] !== '' : part === given[at])),
   );

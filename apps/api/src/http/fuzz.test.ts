@@ -1,5 +1,3 @@
-import { randomInt } from 'node:crypto';
-
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { badRequests } from '../../../../test/support/fuzz/bad-requests.js';
@@ -8,8 +6,8 @@ import { FuzzWorld } from '../../../../test/support/fuzz/fuzz-world.js';
 import { sendRandomRequests } from '../../../../test/support/fuzz/random-requests.js';
 import { startTestApi, type TestApi } from '../../../../test/support/test-api.js';
 
-/** Of a run that failed: `FUZZ_SEED=1 npx vitest run fuzz` repeats it. */
-const SEED = Number(process.env['FUZZ_SEED'] ?? randomInt(2 ** 31));
+/** The same requests in each test run; `npm run prove -- fuzz` sends others, and `FUZZ_SEED` repeats those here. */
+const SEED = Number(process.env['FUZZ_SEED'] ?? 1);
 const RANDOM_REQUESTS = 2000;
 
 let api: TestApi;
