@@ -14,6 +14,13 @@ const ran = deliveryProcesses();
 const listenerProblems = (delivery: Delivery) =>
   delivery.logged().filter(({ event }) => event === 'delivery.listener_problem');
 
+async function told(): Promise<object[]> {
+  const { rows } = await ran.seed.pool.query<{ payload: object }>(
+    `SELECT payload FROM outbox_event WHERE type = 'hook.disabled' ORDER BY id`,
+  );
+  return rows.map(({ payload }) => payload);
+}
+
 describe('the process', () => {
   test('sends webhooks and mails, answers on its private port, and exits 0 when asked to', async () => {
     const target = await ran.receiver();
@@ -66,6 +73,24 @@ describe('the process', () => {
     const response = await fetch(`http://127.0.0.1:${delivery.port}/wake`, { method: 'POST' });
     expect(response.status).toBe(202);
     await target.waitForRequests(2);
+  });
+
+  test('killed between a hold and the mail about it, the next one to start tells of it, once', async () => {
+    const hook = await ran.seed.hook((await ran.receiver(() => 410)).url);
+    await ran.seed.webhooks([hook]);
+    const first = await ran.startDelivery();
+    await waitUntil(() => first.logged().some(({ event }) => event === 'delivery.attempted'), {
+      what: 'the 410',
+    });
+    await first.kill9();
+    const next = await ran.startDelivery();
+    await waitUntil(async () => (await told()).length > 0, { what: 'the event' });
+    expect(await told()).toMatchObject([
+      { hook: { id: hook }, held: 'gone', status: 410, message: expect.stringContaining('410') },
+    ]);
+    await next.stop();
+    await (await ran.startDelivery()).stop();
+    expect(await told()).toHaveLength(1);
   });
 
   test('killed at any moment loses nothing: the job goes again with the same id and bytes', async () => {

@@ -7,13 +7,14 @@ import {
   Listener,
   type Pool,
 } from '@ghost/db';
-import { checkDatabase, checkNewestSecrets, StartError } from '@ghost/operations';
+import { checkDatabase, checkNewestSecrets, findUntoldHolds, StartError } from '@ghost/operations';
 import { createPostgresQueue, type Queue, type Sql, sqlOfPool } from '@ghost/queue';
 import { EXIT, readSettings, type Settings, SettingsError } from '@ghost/settings';
 import type { Logger } from 'pino';
 
 import { deliver, type DeliveryParts } from './deliver.js';
-import type { FailingHooks } from './failing/failing-hooks.js';
+import { TOLD_HOLD_REASONS } from './failing/told-holds.js';
+import { type FaultWatch, watchFaults } from './failing/watch-faults.js';
 import { ClaimGate } from './pump/claim-gate.js';
 import { DatabaseState } from './pump/database-state.js';
 import { IdleMemory } from './pump/idle-memory.js';
@@ -130,7 +131,10 @@ async function start(
     () => clock.stop(),
     () => listener.stop(),
   );
-  pumps.push(makeWebhookPump(core));
+  const faults = watchFaults({ ...core, periodMs: settings.hookDisableAfterMs, monotonic });
+  // Of a process that died between a hold and the mail about it.
+  for (const fault of await findUntoldHolds(core.sql, TOLD_HOLD_REASONS)) faults.found(fault);
+  pumps.push(makeWebhookPump(core, faults.heard));
   const mailPump = await makeMailPump(core);
   if (mailPump) pumps.push(mailPump);
   const leases = new LeaseKeeper({ ...core, leaseMs: settings.leaseMs, monotonic });
@@ -250,7 +254,7 @@ async function listen(
   }
 }
 
-function makeWebhookPump(core: Core): Pump {
+function makeWebhookPump(core: Core, onFault: FaultWatch['heard']): Pump {
   const { settings, sql, closers, renewals, loaded } = core;
   let webhooks: Promise<WebhookDelivery> | undefined;
   const load = async () => {
@@ -266,20 +270,8 @@ function makeWebhookPump(core: Core): Pump {
   closers.unshift(async () => (await webhooks)?.close());
   return makePump(core, 'webhook', () => settings.concurrency, {
     prepare: async (jobs) => (await (webhooks ??= loaded(load()))).prepare(jobs),
-    onFault: noteFaults(core),
+    onFault,
   });
-}
-
-/** Hooks that fail for long are watched from the first fault on: who has none loads nothing for it. */
-function noteFaults(core: Core): NonNullable<DeliveryParts['onFault']> {
-  const { settings, closers, loaded } = core;
-  let watch: Promise<FailingHooks> | undefined;
-  const load = async () => {
-    const { watchHooks } = await import('./failing/watch-hooks.js');
-    return watchHooks({ ...core, periodMs: settings.hookDisableAfterMs, monotonic });
-  };
-  closers.unshift(async () => (await watch)?.stop());
-  return (report) => void (watch ??= loaded(load())).then((hooks) => hooks.note(report));
 }
 
 async function makeMailPump(core: Core): Promise<Pump | null> {

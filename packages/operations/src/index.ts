@@ -29,6 +29,7 @@ export * from './explain-event.js';
 export * from './hooks/change-hook.js';
 export { refuseFutileFilters } from './hooks/futile-filters.js';
 export * from './hooks/find-failing-hooks.js';
+export * from './hooks/find-untold-holds.js';
 export { HookError, type HookFault, type HookProblem } from './hooks/hook-error.js';
 export * from './hooks/hook-hold.js';
 export {

@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 
 import type { AttemptReport } from '../report-attempt.js';
 import { whoseFault } from '../rules/whose-fault.js';
+import { TOLD_HOLD_REASONS } from './told-holds.js';
 
 /** A hook is looked at once in so long, or a hundred times a period where that is short. */
 const LOOK_AGAIN_MS = 10 * 60_000;
@@ -58,7 +59,12 @@ export class FailingHooks {
   /** Hears of a settled try that tells against its destination, or held it. */
   note(report: AttemptReport): void {
     const fault = endpointFault(report);
-    if (fault === null || this.#stopped) return;
+    if (fault !== null) this.add(fault);
+  }
+
+  /** Hears of what was found otherwise: of holds whose process died before it told of them. */
+  add(fault: EndpointFault): void {
+    if (this.#stopped) return;
     if (!fault.held && this.#options.periodMs === 0) return;
     // To what held a hook nothing is added: only that is judged still, and nobody asks for it again.
     if (!fault.held && this.#waiting.get(fault.hookId)?.held) return;
@@ -135,8 +141,7 @@ export class FailingHooks {
   }
 }
 
-/** What an owner can mend. Of a secret that our keys do not open each owner would get a mail, and could do nothing. */
-const TOLD_HOLDS: ReadonlySet<string> = new Set(['gone', 'forbidden_address', 'invalid_url']);
+const TOLD_HOLDS: ReadonlySet<string> = new Set(TOLD_HOLD_REASONS);
 
 /** Null for what tells nothing against the endpoint. */
 function endpointFault({ claimed, outcome }: AttemptReport): EndpointFault | null {
