@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import path from 'node:path';
 
-import { createPostgresQueue, hookLane, type NewJob, type Queue } from '@ghost/queue';
+import { createPostgresQueue, hookLane, type NewJob, type Queue, sqlOfClient } from '@ghost/queue';
 import { encrypt, hookSecretContext, type KeyRing, parseKeyRing } from '@ghost/vault';
 import pg from 'pg';
 
@@ -128,12 +128,8 @@ async function enqueueIn(
        SELECT id, id, 'webhook', body FROM unnest($1::uuid[], $2::text[]) AS c(id, body)`,
       [ids, jobs.map(({ body }) => body)],
     );
-    const sql = {
-      query: async <Row extends object>(text: string, values: readonly unknown[]) =>
-        (await client.query<Row>(text, [...values])).rows,
-    };
     await queue.enqueue(
-      sql,
+      sqlOfClient(client),
       jobs.map((job) => newJob(job, repositoryOf(job.hook))),
     );
     await client.query('COMMIT');

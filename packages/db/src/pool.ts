@@ -6,6 +6,8 @@ import * as schema from './schema.js';
 
 export type Pool = pg.Pool;
 export type PoolClient = pg.PoolClient;
+/** A connection, whether of a pool or not. */
+export type Connection = pg.ClientBase;
 export type Database = NodePgDatabase<typeof schema>;
 /** What publishEvent and a fan-out page run in: a Drizzle transaction. */
 export type Transaction = Parameters<Parameters<Database['transaction']>[0]>[0];

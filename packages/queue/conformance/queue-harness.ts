@@ -14,6 +14,7 @@ import {
   type Settlement,
   type Sql,
   sqlOf,
+  sqlOfClient,
   sqlOfPool,
 } from '@ghost/queue';
 import { uuidv7 } from 'uuidv7';
@@ -103,11 +104,7 @@ export function postgresHarness(url: string): QueueHarness & { pool: Pool } {
         client.release();
       };
       return {
-        tx: {
-          async query<Row extends object>(text: string, values: readonly unknown[]) {
-            return (await client.query<Row>(text, [...values])).rows;
-          },
-        },
+        tx: sqlOfClient(client),
         commit: () => end('COMMIT'),
         rollback: () => end('ROLLBACK'),
       };

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto';
 
 import {
+  type Connection,
   connectionOf,
   databaseErrorCode,
   type Pool,
-  type PoolClient,
   type Transaction,
 } from '@ghost/db';
 
@@ -59,8 +59,8 @@ export function sqlOf(tx: Transaction): Sql {
   return sqlOfClient(connectionOf(tx));
 }
 
-/** Runs statements on one connection, in the transaction that is open there. */
-export function sqlOfClient(client: PoolClient): Sql {
+/** Runs statements on one connection, in the transaction that is open there, if one is. */
+export function sqlOfClient(client: Connection): Sql {
   return {
     async query<Row extends object>(text: string, values: readonly unknown[]): Promise<Row[]> {
       const result = await client.query<Row>(text, [...values]);
