@@ -1,12 +1,8 @@
-import { withClient } from '@ghost/db';
-import type { CancelStep, Queue, Sql } from '@ghost/queue';
+import type { Queue, Sql } from '@ghost/queue';
 
-import { pause } from '../retention/pause.js';
-import { FIRST_ROWS, paceAfter } from '../retention/prune-pace.js';
+import { inSteps } from '../steps/in-steps.js';
+import { type Busy, type RunAlone, runAlone } from '../steps/run-alone.js';
 
-/** Far over what a step takes: the server ends it first, the client where the server says nothing. */
-const STATEMENT_WITHIN_MS = 10_000;
-const ANSWER_WITHIN_MS = 15_000;
 const LOCK = 'ghost_cancellations';
 /** Between two looks while workers still send what they held: a result comes long before a lease ends. */
 const LOOK_AGAIN_MS = 500;
@@ -18,17 +14,10 @@ export interface CancelledBehind {
   targets: number;
 }
 
-export type CancellationsRun =
-  | { result: 'done' | 'stopped'; counts: CancelledBehind }
-  /** Another runner is at it: nothing was done. */
-  | { result: 'busy' };
+export type CancellationsRun = { result: 'done' | 'stopped'; counts: CancelledBehind } | Busy;
 
-export interface CancellationsOptions {
+export interface CancellationsOptions extends Omit<RunAlone, 'lock'> {
   queue: Queue;
-  /** A direct connection: behind a pooler in transaction mode the lock would stay with somebody else's. */
-  databaseUrl: string;
-  /** Shown in pg_stat_activity. */
-  name: string;
   /** Ends it after the step under way. */
   signal?: AbortSignal;
   /** Hears after each step what was cancelled so far. */
@@ -39,36 +28,22 @@ export interface CancellationsOptions {
  * Cancels what is pending of deleted hooks and repositories, until nothing of them is left. One runner at a time, in steps of
  * some 10 ms with pauses; each is committed by itself, so whoever comes after one that died goes on where it stopped.
  */
-export async function finishCancellations(
-  options: CancellationsOptions,
-): Promise<CancellationsRun> {
-  const { databaseUrl, name, queue, signal, onStep } = options;
-  const config = {
-    connectionString: databaseUrl,
-    application_name: name,
-    statement_timeout: STATEMENT_WITHIN_MS,
-    query_timeout: ANSWER_WITHIN_MS,
-  };
-  return withClient(config, async (client): Promise<CancellationsRun> => {
-    const sql: Sql = {
-      query: async <Row extends object>(text: string, values: readonly unknown[]) =>
-        (await client.query<Row>(text, [...values])).rows,
-    };
-    if (!(await takeLock(sql))) return { result: 'busy' };
+export async function finishCancellations({
+  queue,
+  signal,
+  onStep,
+  ...alone
+}: CancellationsOptions): Promise<CancellationsRun> {
+  return runAlone({ ...alone, lock: LOCK }, async (sql) => {
     const counts: CancelledBehind = { jobs: 0, targets: 0 };
-    let rows = FIRST_ROWS;
-    while (signal?.aborted !== true) {
-      const startedAt = performance.now();
-      const step = await queue.cancelSome(sql, rows);
-      counts.jobs += step.cancelled;
-      counts.targets += step.ended.length;
+    const result = await inSteps(signal, async (rows) => {
+      const { cancelled, ended, waitMs } = await queue.cancelSome(sql, rows);
+      counts.jobs += cancelled;
+      counts.targets += ended.length;
       onStep?.(counts);
-      if (step.waitMs === null) return { result: 'done', counts };
-      const pace = paceAfter(rows, performance.now() - startedAt);
-      rows = pace.rows;
-      await pause(pauseAfter(step, pace.pauseMs), signal);
-    }
-    return { result: 'stopped', counts };
+      return waitMs === null ? null : Math.min(waitMs, LOOK_AGAIN_MS);
+    });
+    return { result, counts };
   });
 }
 
@@ -76,16 +51,4 @@ export async function finishCancellations(
 export async function areCancellationsLeft(sql: Sql): Promise<boolean> {
   const rows = await sql.query('SELECT FROM delivery_cancellation LIMIT 1', []);
   return rows.length > 0;
-}
-
-async function takeLock(sql: Sql): Promise<boolean> {
-  const [row] = await sql.query<{ mine: boolean }>(
-    'SELECT pg_try_advisory_lock(hashtextextended($1, 0)) AS mine',
-    [LOCK],
-  );
-  return row?.mine ?? false;
-}
-
-function pauseAfter({ waitMs }: CancelStep, pauseMs: number): number {
-  return Math.max(pauseMs, Math.min(waitMs ?? 0, LOOK_AGAIN_MS));
 }

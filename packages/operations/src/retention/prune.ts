@@ -1,11 +1,9 @@
-import { databaseErrorCode, withClient } from '@ghost/db';
+import { databaseErrorCode } from '@ghost/db';
+import type { Sql } from '@ghost/queue';
 
-import { pause } from './pause.js';
-import { FIRST_ROWS, paceAfter } from './prune-pace.js';
+import { inSteps } from '../steps/in-steps.js';
+import { type Busy, type RunAlone, runAlone } from '../steps/run-alone.js';
 
-/** Far over what a step takes: the server ends it first, the client where the server says nothing. */
-const STATEMENT_WITHIN_MS = 10_000;
-const ANSWER_WITHIN_MS = 15_000;
 const LOCK = 'ghost_retention';
 const LOCK_NOT_AVAILABLE = '55P03';
 const FIRST_ID = '00000000-0000-0000-0000-000000000000';
@@ -25,15 +23,9 @@ export interface PruneCounts {
 
 export type Pruned =
   /** `postponed`: somebody read old attempts, so their days could not be dropped. */
-  | { result: 'done' | 'stopped'; counts: PruneCounts; postponed: boolean }
-  /** Another runner is at it: nothing was done. */
-  | { result: 'busy' };
+  { result: 'done' | 'stopped'; counts: PruneCounts; postponed: boolean } | Busy;
 
-export interface PruneOptions {
-  /** A direct connection: behind a pooler in transaction mode the lock would stay with somebody else's. */
-  databaseUrl: string;
-  /** Shown in pg_stat_activity. */
-  name: string;
+export interface PruneOptions extends Omit<RunAlone, 'lock'> {
   /** 1 to 3,650. */
   days: number;
   /** Ends it after the step under way. */
@@ -42,10 +34,8 @@ export interface PruneOptions {
   onStep?: (counts: Readonly<PruneCounts>) => void;
 }
 
-type Client = Parameters<Parameters<typeof withClient>[1]>[0];
-
 interface Run {
-  client: Client;
+  sql: Sql;
   counts: PruneCounts;
   options: PruneOptions;
 }
@@ -57,19 +47,10 @@ interface Run {
  */
 export async function prune(options: PruneOptions): Promise<Pruned> {
   const { databaseUrl, name, days } = options;
-  const config = {
-    connectionString: databaseUrl,
-    application_name: name,
-    statement_timeout: STATEMENT_WITHIN_MS,
-    query_timeout: ANSWER_WITHIN_MS,
-  };
-  return withClient(config, async (client): Promise<Pruned> => {
-    const { rows } = await client.query<{ mine: boolean }>(
-      'SELECT pg_try_advisory_lock(hashtextextended($1, 0)) AS mine, retention_before($2)',
-      [LOCK, days],
-    );
-    if (rows[0]?.mine !== true) return { result: 'busy' };
-    const run: Run = { client, counts: noCounts(), options };
+  return runAlone({ databaseUrl, name, lock: LOCK }, async (sql): Promise<Pruned> => {
+    // Refuses days that are out of bounds before anything goes.
+    await sql.query('SELECT retention_before($1)', [days]);
+    const run: Run = { sql, counts: noCounts(), options };
     await expireHeld(run);
     const postponed = await dropDays(run);
     await pruneAttempts(run);
@@ -80,25 +61,25 @@ export async function prune(options: PruneOptions): Promise<Pruned> {
 }
 
 /** Walks through the pending jobs of the lanes that are held, each once. */
-async function expireHeld({ client, counts, options }: Run): Promise<void> {
+async function expireHeld({ sql, counts, options }: Run): Promise<void> {
   let place: [string, number, string, string] = ['', 0, '-infinity', FIRST_ID];
-  await inSteps(options, async (rows) => {
-    const [step] = (
-      await client.query<{
-        lane: string;
-        version: number;
-        runAt: string;
-        id: string;
-        finished: boolean;
-        expired: number;
-      }>(EXPIRE_HELD, [...place, rows])
-    ).rows;
-    if (step === undefined) return true;
+  await inSteps(options.signal, async (rows) => {
+    const [step] = await sql.query<HeldStep>(EXPIRE_HELD, [...place, rows]);
+    if (step === undefined) return null;
     place = [step.lane, step.version, step.runAt, step.id];
     counts.expired += step.expired;
     options.onStep?.(counts);
-    return step.finished;
+    return nextAfter(step);
   });
+}
+
+interface HeldStep {
+  lane: string;
+  version: number;
+  runAt: string;
+  id: string;
+  finished: boolean;
+  expired: number;
 }
 
 /** The time as text, which keeps its microseconds. */
@@ -107,14 +88,14 @@ const EXPIRE_HELD = `
   FROM delivery_expire_held($1, $2, $3, $4, $5)`;
 
 /** @returns whether a day had to stay for now */
-async function dropDays({ client, counts, options }: Run): Promise<boolean> {
+async function dropDays({ sql, counts, options }: Run): Promise<boolean> {
   while (options.signal?.aborted !== true) {
     try {
-      const { rows } = await client.query<{ day: string | null }>(
+      const [dropped] = await sql.query<{ day: string | null }>(
         'SELECT retention_drop_day($1)::text AS day',
         [options.days],
       );
-      if (rows[0]?.day == null) return false;
+      if (dropped?.day == null) return false;
     } catch (error) {
       if (databaseErrorCode(error) === LOCK_NOT_AVAILABLE) return true;
       throw error;
@@ -125,19 +106,17 @@ async function dropDays({ client, counts, options }: Run): Promise<boolean> {
   return false;
 }
 
-async function pruneAttempts({ client, counts, options }: Run): Promise<void> {
+async function pruneAttempts({ sql, counts, options }: Run): Promise<void> {
   let reached = '0';
-  await inSteps(options, async (rows) => {
-    const [step] = (
-      await client.query<{ reached: string; finished: boolean; attempts: number }>(
-        'SELECT * FROM retention_step_attempts($1, $2, $3)',
-        [options.days, reached, rows],
-      )
-    ).rows;
+  await inSteps(options.signal, async (rows) => {
+    const [step] = await sql.query<{ reached: string; finished: boolean; attempts: number }>(
+      'SELECT * FROM retention_step_attempts($1, $2, $3)',
+      [options.days, reached, rows],
+    );
     reached = step?.reached ?? reached;
     counts.attempts += step?.attempts ?? 0;
     options.onStep?.(counts);
-    return step?.finished ?? true;
+    return nextAfter(step);
   });
 }
 
@@ -146,37 +125,25 @@ type EventStep = Pick<PruneCounts, 'events' | 'jobs' | 'contents' | 'skips'> & {
   finished: boolean;
 };
 
-async function pruneEvents({ client, counts, options }: Run): Promise<void> {
+async function pruneEvents({ sql, counts, options }: Run): Promise<void> {
   let reached = FIRST_ID;
-  await inSteps(options, async (rows) => {
-    const [step] = (
-      await client.query<EventStep>('SELECT * FROM retention_step($1, $2, $3, $3)', [
-        options.days,
-        reached,
-        rows,
-      ])
-    ).rows;
-    if (step === undefined) return true;
+  await inSteps(options.signal, async (rows) => {
+    const [step] = await sql.query<EventStep>('SELECT * FROM retention_step($1, $2, $3, $3)', [
+      options.days,
+      reached,
+      rows,
+    ]);
+    if (step === undefined) return null;
     reached = step.reached;
     for (const kind of ['events', 'jobs', 'contents', 'skips'] as const) counts[kind] += step[kind];
     options.onStep?.(counts);
-    return step.finished;
+    return nextAfter(step);
   });
 }
 
-/** Takes step after step, each as long as it may be, until one says that it was the last. */
-async function inSteps(
-  { signal }: PruneOptions,
-  step: (rows: number) => Promise<boolean>,
-): Promise<void> {
-  let rows = FIRST_ROWS;
-  while (signal?.aborted !== true) {
-    const startedAt = performance.now();
-    if (await step(rows)) return;
-    const pace = paceAfter(rows, performance.now() - startedAt);
-    rows = pace.rows;
-    await pause(pace.pauseMs, signal);
-  }
+/** Each step may follow the one before at once, but for the pause that every one has. */
+function nextAfter(step: { finished: boolean } | undefined): 0 | null {
+  return step?.finished === false ? 0 : null;
 }
 
 function noCounts(): PruneCounts {

@@ -10,14 +10,14 @@ const MOST_GROWTH = 1.5;
 
 export const FIRST_ROWS = 100;
 
-interface PrunePace {
-  /** How many rows of a kind the next step may delete. */
+interface StepPace {
+  /** How many rows of a kind the next step may take. */
   rows: number;
   pauseMs: number;
 }
 
 /** The next step after one of so many rows that took so long: as many as take about 10 ms. */
-export function paceAfter(rows: number, tookMs: number): PrunePace {
+export function paceAfter(rows: number, tookMs: number): StepPace {
   const change = Math.min(MOST_GROWTH, Math.max(MOST_SHRINKING, STEP_MS / Math.max(tookMs, 1)));
   return {
     rows: Math.round(Math.min(MOST_ROWS, Math.max(LEAST_ROWS, rows * change))),

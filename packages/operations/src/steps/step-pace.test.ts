@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 
-import { paceAfter } from './prune-pace.js';
+import { paceAfter } from './step-pace.js';
 
-describe('the pace of pruning', () => {
+describe('the pace of steps', () => {
   test('keeps a step at about 10 ms, and grows no faster than it can be seen', () => {
     expect(paceAfter(200, 20).rows).toBe(100);
     expect(paceAfter(200, 10).rows).toBe(200);
