@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { addJobs } from '../../../../test/support/load/add-jobs.js';
 import { createTestDatabase, type TestDatabase } from '../../../../test/support/test-database.js';
 import { waitUntil } from '../../../../test/support/wait-until.js';
+import type { BackgroundRun } from '../background-run.js';
 import { CancellingService } from './cancelling.service.js';
 
 const MINUTE_MS = 60_000;
@@ -51,8 +52,10 @@ async function deleteHook(hookId: number, jobs = 1): Promise<void> {
 
 const logged = (count: number) =>
   waitUntil(() => lines.length === count, { what: `line ${count} of the log` });
+const isUnderWay = (one: CancellingService) =>
+  (Reflect.get(one, 'run') as BackgroundRun).isUnderWay;
 const idle = (one: CancellingService) =>
-  waitUntil(() => Reflect.get(one, 'running') === undefined, { what: 'the run to end' });
+  waitUntil(() => !isUnderWay(one), { what: 'the run to end' });
 const timerOf = (one: CancellingService): unknown => Reflect.get(one, 'again');
 
 test('a start finds what a process that died has left; with nothing left there is no line and no timer', async () => {
@@ -101,7 +104,7 @@ test('a process that only fans out looks once a minute', async () => {
   await deleteHook(7);
   now = MINUTE_MS - 1;
   one.worked();
-  expect(Reflect.get(one, 'running')).toBeUndefined();
+  expect(isUnderWay(one)).toBe(false);
   now = MINUTE_MS;
   one.worked();
   await logged(1);
@@ -127,7 +130,7 @@ test('beside another runner, and after a failure, it tries again later; a stop e
   expect(timerOf(failing)).toBeDefined();
   await failing.onApplicationShutdown();
   failing.wake();
-  expect(Reflect.get(failing, 'running')).toBeUndefined();
+  expect(isUnderWay(failing)).toBe(false);
 });
 
 test('a stop ends the run after the step under way', async () => {

@@ -4,6 +4,7 @@ import type { Pool } from '@ghost/db';
 import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
 import type { Logger } from 'pino';
 
+import { BackgroundRun } from '../background-run.js';
 import type { DatabaseConnection } from '../database/tokens.js';
 import { describeError } from '../outbox/describe-error.js';
 
@@ -12,7 +13,6 @@ const BUSY_AGAIN_MS = 5_000;
 const FAILED_AGAIN_MS = 60_000;
 /** A process that died may have left something: how often a busy one looks. */
 const LOOK_EVERY_MS = 60_000;
-const GOODBYE_MS = 1_000;
 
 export interface CancellingParts {
   pool: Pool;
@@ -29,8 +29,7 @@ export interface CancellingParts {
  */
 export class CancellingService implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly sql: Sql;
-  private readonly stopping = new AbortController();
-  private running: Promise<void> | undefined;
+  private readonly run = new BackgroundRun();
   private again: NodeJS.Timeout | undefined;
   private rerun = false;
   private lookedAt = Number.NEGATIVE_INFINITY;
@@ -45,43 +44,36 @@ export class CancellingService implements OnApplicationBootstrap, OnApplicationS
 
   /** Something was deleted. Never rejects, and nobody waits for it. */
   wake(): void {
-    if (this.stopping.signal.aborted) return;
+    if (this.run.isStopping) return;
     // What was deleted just now may be behind the last look of the run under way.
-    if (this.running) {
+    if (this.run.isUnderWay) {
       this.rerun = true;
       return;
     }
     clearTimeout(this.again);
     this.lookedAt = this.parts.now();
-    this.running = this.run().finally(() => {
-      this.running = undefined;
-      if (!this.rerun) return;
-      this.rerun = false;
-      this.wake();
-    });
+    void this.run.start((stopping) => this.finish(stopping)).then(() => this.wakeAgain());
   }
 
   /** Something was fanned out: a good time to see what a process that died has left. */
   worked(): void {
-    if (this.running === undefined && this.parts.now() - this.lookedAt >= LOOK_EVERY_MS) {
+    if (!this.run.isUnderWay && this.parts.now() - this.lookedAt >= LOOK_EVERY_MS) {
       this.wake();
     }
   }
 
-  /** Ends after the step under way; another process, or the next start, goes on. */
   async onApplicationShutdown(): Promise<void> {
-    this.stopping.abort();
     clearTimeout(this.again);
-    if (this.running === undefined) return;
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, GOODBYE_MS);
-    });
-    await Promise.race([this.running, late]);
-    clearTimeout(timer);
+    await this.run.stop();
   }
 
-  private async run(): Promise<void> {
+  private wakeAgain(): void {
+    if (!this.rerun) return;
+    this.rerun = false;
+    this.wake();
+  }
+
+  private async finish(signal: AbortSignal): Promise<void> {
     const { queue, connection, logger, now } = this.parts;
     const startedAt = now();
     try {
@@ -90,7 +82,7 @@ export class CancellingService implements OnApplicationBootstrap, OnApplicationS
         queue,
         databaseUrl: connection.listenUrl,
         name: 'ghost api cancelling',
-        signal: this.stopping.signal,
+        signal,
       });
       if (run.result === 'busy') {
         this.wakeIn(BUSY_AGAIN_MS);
@@ -99,14 +91,14 @@ export class CancellingService implements OnApplicationBootstrap, OnApplicationS
       const ms = Math.round(now() - startedAt);
       logger.info({ event: 'cancelling.ended', ...run.counts, result: run.result, ms });
     } catch (error) {
-      if (this.stopping.signal.aborted) return;
+      if (signal.aborted) return;
       logger.warn({ event: 'cancelling.failed', ...describeError(error) });
       this.wakeIn(FAILED_AGAIN_MS);
     }
   }
 
   private wakeIn(delayMs: number): void {
-    if (this.stopping.signal.aborted) return;
+    if (this.run.isStopping) return;
     this.again = setTimeout(() => this.wake(), delayMs);
   }
 }

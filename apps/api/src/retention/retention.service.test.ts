@@ -6,6 +6,7 @@ import { FanoutWorld } from '../../../../test/support/fanout-world.js';
 import { addOldEvents, countRows } from '../../../../test/support/old-rows.js';
 import { createTestDatabase, type TestDatabase } from '../../../../test/support/test-database.js';
 import { waitUntil } from '../../../../test/support/wait-until.js';
+import type { BackgroundRun } from '../background-run.js';
 import { RetentionService } from './retention.service.js';
 
 const HOUR_MS = 60 * 60_000;
@@ -35,6 +36,7 @@ function startRetention(listenUrl = database.url): RetentionService {
   );
 }
 
+const isUnderWay = (one: RetentionService) => (Reflect.get(one, 'run') as BackgroundRun).isUnderWay;
 const logged = (count: number) =>
   waitUntil(() => lines.length === count, { what: `line ${count} of the log` });
 
@@ -52,7 +54,7 @@ describe('retention', () => {
     await addOldEvents(pool, { events: 1, daysAgo: 31 });
     now += 12 * HOUR_MS - 1;
     retention.worked();
-    expect(Reflect.get(retention, 'running')).toBeUndefined();
+    expect(isUnderWay(retention)).toBe(false);
     now += 1;
     retention.worked();
     await logged(2);
@@ -91,7 +93,7 @@ describe('retention', () => {
     await logged(3);
     expect(lines[2]).toMatchObject({ event: 'retention.failed', level: 40 });
     failing.worked();
-    expect(Reflect.get(failing, 'running')).toBeUndefined();
+    expect(isUnderWay(failing)).toBe(false);
   });
 
   test('stops with its process, after the step under way', async () => {

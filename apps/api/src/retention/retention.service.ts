@@ -3,21 +3,20 @@ import type { Settings } from '@ghost/settings';
 import type { OnApplicationShutdown } from '@nestjs/common';
 import type { Logger } from 'pino';
 
+import { BackgroundRun } from '../background-run.js';
 import type { DatabaseConnection } from '../database/tokens.js';
 import { describeError } from '../outbox/describe-error.js';
 
 const DAY_MS = 24 * 60 * 60_000;
 /** After one that failed, met another runner or could not drop a day. */
 const AGAIN_MS = 60 * 60_000;
-const GOODBYE_MS = 1_000;
 
 /**
  * Deletes what is older than GHOST_RETENTION_DAYS, once a UTC day, on a connection of its own. It has no timer: the
  * first fan-out of a day starts it, so where nothing happens nothing is asked.
  */
 export class RetentionService implements OnApplicationShutdown {
-  private readonly stopping = new AbortController();
-  private running: Promise<void> | undefined;
+  private readonly run = new BackgroundRun();
   private nextAt = 0;
 
   /** @param now - wall clock in milliseconds */
@@ -30,26 +29,15 @@ export class RetentionService implements OnApplicationShutdown {
 
   /** Something was done just now: starts the run of the day, unless it was. Never rejects, and nobody waits for it. */
   worked(): void {
-    if (this.running || this.stopping.signal.aborted || this.now() < this.nextAt) return;
-    this.running = this.run().finally(() => {
-      this.running = undefined;
-    });
+    if (this.run.isUnderWay || this.run.isStopping || this.now() < this.nextAt) return;
+    void this.run.start((stopping) => this.prune(stopping));
   }
 
-  /** Ends after the step under way; another process, or the next start, goes on. */
   async onApplicationShutdown(): Promise<void> {
-    this.stopping.abort();
-    if (this.running === undefined) return;
-    // Before its pause a step takes some milliseconds; one that gets no answer ends with the process.
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, GOODBYE_MS);
-    });
-    await Promise.race([this.running, late]);
-    clearTimeout(timer);
+    await this.run.stop();
   }
 
-  private async run(): Promise<void> {
+  private async prune(signal: AbortSignal): Promise<void> {
     const startedAt = performance.now();
     const now = this.now();
     const line = { days: this.settings.retentionDays };
@@ -58,7 +46,7 @@ export class RetentionService implements OnApplicationShutdown {
         databaseUrl: this.connection.listenUrl,
         name: 'ghost api retention',
         days: this.settings.retentionDays,
-        signal: this.stopping.signal,
+        signal,
       });
       this.nextAt = now + waitAfter(pruned, now);
       const ms = Math.round(performance.now() - startedAt);
