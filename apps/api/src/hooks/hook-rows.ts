@@ -20,7 +20,7 @@ import {
 import type { RepositoryPath } from '../repositories/repository-path.js';
 import type { HookPath } from './hook-schemas.js';
 import { keptOfHook, laneOfHook, NO_LANE, NOTHING_KEPT } from './hook-lane.js';
-import type { FoundHook, HookLane, KeptJobs } from './hook-view.js';
+import type { FoundHook, HookLane, HookRow, KeptJobs } from './hook-view.js';
 import { newestAttempt } from './last-response.js';
 
 /**
@@ -84,21 +84,40 @@ async function readHooks(
 }
 
 /**
- * Locks a hook against other edits; fan-out and delivery read it without waiting.
+ * Locks a hook against other edits; fan-out and delivery read it without waiting. What it returns is as it was
+ * when the lock was given; of other tables the statement may have seen what was there before it waited.
  * @throws ApiError 404 when it is absent or another repository's
  */
 export async function lockHook(
   tx: Transaction,
   access: RepositoryAccess,
   path: HookPath,
-): Promise<FoundHook> {
-  const [locked] = await tx
-    .select({ id: schema.hook.id })
+): Promise<HookRow> {
+  const [hook] = await tx
+    .select()
     .from(schema.hook)
     .where(isHook(access, path))
     .for('no key update');
-  if (locked === undefined) throw notFound();
-  // Read after the lock: what the statement that waited for it saw may be older.
+  if (hook === undefined) throw notFound();
+  return hook;
+}
+
+/** The live secrets of a hook that was locked, as `LockedHook` has them. */
+export async function readLiveSecrets(tx: Transaction, hookId: number): Promise<string> {
+  const [row] = await tx
+    .select({ liveSecrets: LIVE_SECRETS })
+    .from(schema.hook)
+    .where(eq(schema.hook.id, hookId));
+  if (row === undefined) throw notFound();
+  return row.liveSecrets;
+}
+
+/** A hook that was locked, with all that answers show of it. */
+export async function readHook(
+  tx: Transaction,
+  access: RepositoryAccess,
+  path: HookPath,
+): Promise<FoundHook> {
   const { last, lane, kept, columns } = hookColumns(tx);
   const [row] = await tx
     .select(columns)
@@ -138,6 +157,11 @@ export function requireHook(
   return repository.id;
 }
 
+/** Of `schema.hook`, as `LockedHook` has them. By its table's name: in a statement of one table Drizzle leaves it out. */
+const LIVE_SECRETS = sql<string>`(select coalesce(string_agg(s.id::text, ',' order by s.id), '')
+  from ${schema.hookSecret} s where s.hook_id = ${schema.hook}.id
+    and (s.expires_at is null or s.expires_at > statement_timestamp()))`;
+
 function isHook({ repository }: RepositoryAccess, { id }: HookPath) {
   return and(eq(schema.hook.id, id), eq(schema.hook.repositoryId, repository.id));
 }
@@ -164,16 +188,13 @@ function hookColumns(db: Database | Transaction) {
   const { outcome, reason, message, status, startedAt } = last;
   const { heldReason, heldAt, lastSuccessAt, failingSince } = lane;
   const { jobs, oldestExpiresAt } = kept;
-  const liveSecrets = sql<string>`(select coalesce(string_agg(s.id::text, ',' order by s.id), '')
-    from ${schema.hookSecret} s where s.hook_id = ${schema.hook.id}
-      and (s.expires_at is null or s.expires_at > statement_timestamp()))`;
   return {
     last,
     lane,
     kept,
     columns: {
       hook: schema.hook,
-      liveSecrets,
+      liveSecrets: LIVE_SECRETS,
       last: { outcome, reason, message, status, startedAt },
       lane: { heldReason, heldAt, lastSuccessAt, failingSince },
       kept: { jobs, oldestExpiresAt },

@@ -5,6 +5,8 @@ import {
   type HookViewSettings,
   hookConfigView,
   hookView,
+  type LockedHook,
+  settingsView,
 } from './hook-view.js';
 
 const BOTH_PARTS = /"([\w-]+)\.[\w-]+"/gu;
@@ -13,15 +15,8 @@ const BOTH_PARTS = /"([\w-]+)\.[\w-]+"/gu;
  * What people set of a hook, and two edits compete for. Secrets and the values of headers show as masks: the
  * newest row of the ones and the seal of the others tell of them.
  */
-export function hookSettings(settings: HookViewSettings, found: FoundHook) {
-  return {
-    ...hookView(settings, found),
-    last_response: undefined,
-    held: undefined,
-    failing_since: undefined,
-    secret_rotation: undefined,
-    ...hidden(found),
-  };
+export function hookSettings(settings: HookViewSettings, found: LockedHook) {
+  return { ...settingsView(settings, found), ...hidden(found) };
 }
 
 /**
@@ -41,11 +36,11 @@ export function settingsPart(header: string): string {
 }
 
 /** What the tag of a hook's config is made of. */
-export function hookConfigState(found: FoundHook) {
+export function hookConfigState(found: LockedHook) {
   return { config: hookConfigView(found.hook), ...hidden(found) };
 }
 
-function hidden({ hook, liveSecrets }: FoundHook) {
+function hidden({ hook, liveSecrets }: LockedHook) {
   // The newest: each setting of a secret makes a row, and that an older one ends by itself is no edit.
   return { secret: liveSecrets.split(',').at(-1), headers: hook.headersCiphertext };
 }

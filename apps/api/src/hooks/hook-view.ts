@@ -124,17 +124,21 @@ export interface KeptJobs {
 /** What an answer needs of the settings. */
 export type HookViewSettings = Pick<Settings, 'publicUrl' | 'heldMost'>;
 
-/** A hook as a route found it. */
-export interface FoundHook {
+/** A hook for who changes it: all that two edits compete for. */
+export interface LockedHook {
   access: RepositoryAccess;
   hook: HookRow;
+  /** The ids of its live secrets' rows: each setting of a secret makes a new one. */
+  liveSecrets: string;
+}
+
+/** A hook as a route found it. */
+export interface FoundHook extends LockedHook {
   /** Null: nothing was tried yet. */
   last: LastResponse | null;
   lane: HookLane;
   /** Nothing where the lane is not held. */
   kept: KeptJobs;
-  /** The ids of its live secrets' rows: each setting of a secret makes a new one. */
-  liveSecrets: string;
   /** When it was read. */
   at: Date;
 }
@@ -162,7 +166,21 @@ export function hookView(
   found: Omit<FoundHook, 'liveSecrets'>,
   set: SetSecret | null = null,
 ): HookAnswer {
-  const { access, hook, last } = found;
+  return {
+    ...settingsView(settings, found, set),
+    last_response: lastResponseView(found.last),
+    held: heldView(settings, found),
+    failing_since: found.lane.failingSince?.toISOString() ?? null,
+    secret_rotation: rotationView(found),
+  };
+}
+
+/** Of {@link hookView} what people set. */
+export function settingsView(
+  settings: HookViewSettings,
+  { access, hook }: Pick<LockedHook, 'access' | 'hook'>,
+  set: SetSecret | null = null,
+): Omit<HookAnswer, 'last_response' | 'held' | 'failing_since' | 'secret_rotation'> {
   const url = `${repositoryUrl(settings.publicUrl, fullName(access))}/hooks/${hook.id}`;
   return {
     type: 'Repository',
@@ -178,10 +196,6 @@ export function hookView(
     test_url: `${url}/tests`,
     ping_url: `${url}/pings`,
     deliveries_url: `${url}/deliveries`,
-    last_response: lastResponseView(last),
-    held: heldView(settings, found),
-    failing_since: found.lane.failingSince?.toISOString() ?? null,
-    secret_rotation: rotationView(found),
   };
 }
 

@@ -25,7 +25,7 @@ import {
 import { type Queue, sqlOf } from '@ghost/queue';
 import type { Settings } from '@ghost/settings';
 import { Inject, Injectable } from '@nestjs/common';
-import { count, eq, sql } from 'drizzle-orm';
+import { eq } from 'drizzle-orm';
 import type { Logger } from 'pino';
 
 import type { Account } from '../accounts/current-account.js';
@@ -33,18 +33,18 @@ import { CancellingService } from '../cancelling/cancelling.service.js';
 import { DATABASE, LOGGER, POOL, QUEUE, SETTINGS } from '../database/tokens.js';
 import { invalidField } from '../http/api-error.js';
 import type { Page } from '../http/page.js';
+import { auditedRepository } from '../repositories/audit-access.js';
 import {
   holdAccess,
   lockAccess,
   type RepositoryAccess,
 } from '../repositories/repository-access.js';
 import type { RepositoryPath } from '../repositories/repository-path.js';
-import { fullName } from '../repositories/repository-view.js';
 import { actorSnapshot, hookSnapshot, repositorySnapshot } from '../snapshots.js';
 import { editEvents } from './hook-events.js';
 import { askedOfHook, requireEndpoint, type Within } from './hook-fault.js';
 import { NO_LANE, NOTHING_KEPT } from './hook-lane.js';
-import { findHook, listHooks, lockHook } from './hook-rows.js';
+import { findHook, listHooks, lockHook, readHook, readLiveSecrets } from './hook-rows.js';
 import type {
   HookConfigEdit,
   HookEdit,
@@ -52,10 +52,9 @@ import type {
   NewHook,
   SecretRotation,
 } from './hook-schemas.js';
-import type { FoundHook, HookRow } from './hook-view.js';
+import type { FoundHook, HookRow, LockedHook } from './hook-view.js';
+import { insertHook } from './insert-hook.js';
 
-/** GitHub's bound, an event type; here for a repository, as each event is a job for each hook. */
-const MAX_HOOKS = 20;
 const ZEN = 'Nothing committed is lost.';
 
 export interface MadeHook extends Omit<FoundHook, 'liveSecrets'> {
@@ -74,7 +73,7 @@ export type AnyHookEdit = Omit<HookEdit, 'config' | 'name'> & {
 };
 
 /** Judges what is there, under its lock, before it is changed; throws to refuse. */
-export type HookCheck = (current: FoundHook) => void;
+export type HookCheck = (current: LockedHook) => void;
 
 @Injectable()
 export class HooksService {
@@ -95,7 +94,6 @@ export class HooksService {
         const access = await holdAccess(tx, account, path, 'admin');
         const url = this.requireEndpoint(account, access, null, config, 'config.') ?? '';
         refuseFutileFilters(wanted);
-        await requireRoom(tx, access.repository.id);
         const inserted = await insertHook(tx, access, wanted, url);
         const given = {
           secret: config.secret ?? null,
@@ -146,26 +144,21 @@ export class HooksService {
     check: HookCheck,
     within: Within = 'config.',
   ): Promise<EditedHook> {
-    return this.change(account, path, within, async (tx, found) => {
-      check(found);
+    return this.change(account, path, within, async (tx, { access, hook }) => {
+      await judge(tx, access, hook, check);
       const { config = {} } = edit;
-      const url = this.requireEndpoint(account, found.access, path.id, config, within);
-      const { secret } = await changeHook(
-        tx,
-        this.queue,
-        this.atHand(account, found.access, found.hook),
-        {
-          url,
-          events: eventsAfter(found.hook, edit),
-          filters: edit.filters,
-          active: edit.active,
-          githubSignature: config.github_signature,
-          insecureSsl: config.insecure_ssl,
-          rateLimit: config.rate_limit,
-          headers: config.headers,
-          secret: config.secret ?? undefined,
-        },
-      );
+      const url = this.requireEndpoint(account, access, path.id, config, within);
+      const { secret } = await changeHook(tx, this.queue, this.atHand(account, access, hook), {
+        url,
+        events: eventsAfter(hook, edit),
+        filters: edit.filters,
+        active: edit.active,
+        githubSignature: config.github_signature,
+        insecureSsl: config.insecure_ssl,
+        rateLimit: config.rate_limit,
+        headers: config.headers,
+        secret: config.secret ?? undefined,
+      });
       return secret;
     });
   }
@@ -177,10 +170,10 @@ export class HooksService {
     { secret = null, overlap_hours: overlapHours }: SecretRotation,
     check: HookCheck,
   ): Promise<EditedHook> {
-    return this.change(account, path, '', async (tx, found) => {
-      check(found);
-      this.requireEndpoint(account, found.access, path.id, { secret }, '');
-      const at = this.atHand(account, found.access, found.hook);
+    return this.change(account, path, '', async (tx, { access, hook }) => {
+      await judge(tx, access, hook, check);
+      this.requireEndpoint(account, access, path.id, { secret }, '');
+      const at = this.atHand(account, access, hook);
       return rotateHookSecret(tx, at, { secret, overlapHours });
     });
   }
@@ -219,11 +212,11 @@ export class HooksService {
   async remove(account: Account, path: HookPath, check: HookCheck): Promise<void> {
     await inTransaction(this.pool, async (tx) => {
       const access = await lockAccess(tx, account, path, 'admin');
-      const found = await lockHook(tx, access, path);
-      check(found);
+      const hook = await lockHook(tx, access, path);
+      await judge(tx, access, hook, check);
       await tx.delete(schema.hook).where(eq(schema.hook.id, path.id));
-      const at = this.atHand(account, access, found.hook);
-      await auditHook(sqlOf(tx), at, 'hook.removed', { before: shownOf(found.hook) });
+      const at = this.atHand(account, access, hook);
+      await auditHook(sqlOf(tx), at, 'hook.removed', { before: shownOf(hook) });
       await this.queue.cancelLater(sqlOf(tx), [{ hookId: path.id }], 'hook_deleted');
     });
     this.cancelling.wake();
@@ -233,7 +226,7 @@ export class HooksService {
   async ping(account: Account, path: HookPath): Promise<void> {
     await inTransaction(this.pool, async (tx) => {
       const access = await holdAccess(tx, account, path, 'admin');
-      const { hook } = await lockHook(tx, access, path);
+      const hook = await lockHook(tx, access, path);
       await this.publishPing(tx, access, account, hook);
     });
   }
@@ -252,8 +245,12 @@ export class HooksService {
   }
 
   private atHand(account: Account, access: RepositoryAccess, hook: HookRow): HookAtHand {
-    const repository = { id: access.repository.id, fullName: fullName(access) };
-    return { hook, repository, actor: account, ring: this.settings.keyRing };
+    return {
+      hook,
+      repository: auditedRepository(access),
+      actor: account,
+      ring: this.settings.keyRing,
+    };
   }
 
   /** Changes a locked hook, and tells what it is then. */
@@ -261,13 +258,13 @@ export class HooksService {
     account: Account,
     path: HookPath,
     within: Within,
-    work: (tx: Transaction, found: FoundHook) => Promise<SetSecret | null>,
+    work: (tx: Transaction, locked: Omit<LockedHook, 'liveSecrets'>) => Promise<SetSecret | null>,
   ): Promise<EditedHook> {
     return askedOfHook(within, () =>
       inTransaction(this.pool, async (tx) => {
         const access = await holdAccess(tx, account, path, 'admin');
-        const secret = await work(tx, await lockHook(tx, access, path));
-        return { ...(await lockHook(tx, access, path)), secret };
+        const secret = await work(tx, { access, hook: await lockHook(tx, access, path) });
+        return { ...(await readHook(tx, access, path)), secret };
       }),
     );
   }
@@ -290,27 +287,13 @@ export class HooksService {
   }
 }
 
-async function insertHook(
+async function judge(
   tx: Transaction,
-  { repository }: RepositoryAccess,
-  { events, filters, active, config }: NewHook,
-  url: string,
-): Promise<HookRow> {
-  const [hook] = await tx
-    .insert(schema.hook)
-    .values({
-      repositoryId: repository.id,
-      url,
-      events,
-      filters,
-      active,
-      githubSignature: config.github_signature,
-      insecureSsl: config.insecure_ssl,
-      rateLimit: config.rate_limit,
-    })
-    .returning();
-  if (hook === undefined) throw new Error('The insert of a hook returned no row');
-  return hook;
+  access: RepositoryAccess,
+  hook: HookRow,
+  check: HookCheck,
+): Promise<void> {
+  check({ access, hook, liveSecrets: await readLiveSecrets(tx, hook.id) });
 }
 
 /** @throws ApiError 422 when no event would be left */
@@ -318,25 +301,4 @@ function eventsAfter(before: HookRow, edit: AnyHookEdit): string[] {
   const edited = editEvents(before.events, edit);
   if (!edited.ok) throw invalidField(edited.field, edited.code, edited.message);
   return [...edited.events];
-}
-
-/**
- * Two at once must not both see the last free place; the lock is no row's, so fan-out never waits for it.
- * It comes after the lock on the repository, which stays until the hook is there.
- */
-async function requireRoom(tx: Transaction, repositoryId: number): Promise<void> {
-  await tx.execute(
-    sql`SELECT pg_advisory_xact_lock(hashtextextended(${`hooks of ${repositoryId}`}, 0))`,
-  );
-  const [found] = await tx
-    .select({ hooks: count() })
-    .from(schema.hook)
-    .where(eq(schema.hook.repositoryId, repositoryId));
-  if ((found?.hooks ?? 0) >= MAX_HOOKS) {
-    throw invalidField(
-      'hooks',
-      'too_many',
-      `A repository has at most ${MAX_HOOKS} hooks. Delete one first.`,
-    );
-  }
 }

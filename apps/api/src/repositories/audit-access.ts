@@ -11,6 +11,12 @@ export async function auditAccess(
   access: RepositoryAccess,
   change: Omit<AccessChange, 'repository'>,
 ): Promise<void> {
-  const repository = { id: access.repository.id, fullName: fullName(access) };
-  await recordAccessChange(sqlOf(tx), { ...change, repository });
+  await recordAccessChange(sqlOf(tx), { ...change, repository: auditedRepository(access) });
+}
+
+/** The repository as the audit names it. */
+export function auditedRepository(
+  access: RepositoryAccess,
+): NonNullable<AccessChange['repository']> {
+  return { id: access.repository.id, fullName: fullName(access) };
 }

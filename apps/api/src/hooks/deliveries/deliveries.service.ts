@@ -7,8 +7,8 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { Account } from '../../accounts/current-account.js';
 import { DATABASE, POOL, QUEUE, SETTINGS } from '../../database/tokens.js';
 import { ApiError } from '../../http/api-error.js';
+import { auditedRepository } from '../../repositories/audit-access.js';
 import { holdAccess } from '../../repositories/repository-access.js';
-import { fullName } from '../../repositories/repository-view.js';
 import { lockHook } from '../hook-rows.js';
 import type { HookPath } from '../hook-schemas.js';
 import {
@@ -52,14 +52,14 @@ export class DeliveriesService {
   async redeliver(account: Account, path: DeliveryPath): Promise<void> {
     await inTransaction(this.pool, async (tx) => {
       const access = await holdAccess(tx, account, path, 'admin');
-      const { hook } = await lockHook(tx, access, path);
+      const hook = await lockHook(tx, access, path);
       const jobId = await jobOfAttempt(tx, path);
       if (!hook.active) throw refused('its hook is not active: make it so, then ask again');
       const change = await redeliverJob(tx, this.queue, jobId);
       if (change.result === 'refused') throw refused(change.reason);
-      const repository = { id: access.repository.id, fullName: fullName(access) };
+      const at = { hook, repository: auditedRepository(access), actor: account };
       const detail = { delivery: jobId, attempt: path.delivery_id };
-      await auditHook(sqlOf(tx), { hook, repository, actor: account }, 'hook.redelivered', detail);
+      await auditHook(sqlOf(tx), at, 'hook.redelivered', detail);
     });
   }
 }

@@ -16,6 +16,7 @@ import { sql } from 'drizzle-orm';
 import type { Account } from '../../accounts/current-account.js';
 import { POOL, SETTINGS } from '../../database/tokens.js';
 import type { Page } from '../../http/page.js';
+import { auditedRepository } from '../../repositories/audit-access.js';
 import {
   holdAccess,
   isMembershipOf,
@@ -26,7 +27,6 @@ import {
   ONE_ROW,
   OWNER_COLUMNS,
 } from '../../repositories/repository-access.js';
-import { fullName } from '../../repositories/repository-view.js';
 import { isHookFor, lockHook, requireHook } from '../hook-rows.js';
 import type { HookPath } from '../hook-schemas.js';
 import { askedOfReplay, countedInTime } from './replay-fault.js';
@@ -86,9 +86,8 @@ export class ReplaysService {
 
   private async lock(tx: Transaction, account: Account, path: HookPath) {
     const access = await holdAccess(tx, account, path, 'admin');
-    const { hook } = await lockHook(tx, access, path);
-    const repository = { id: access.repository.id, fullName: fullName(access) };
-    return { hook, repository, actor: account };
+    const hook = await lockHook(tx, access, path);
+    return { hook, repository: auditedRepository(access), actor: account };
   }
 
   /** One snapshot for what the asker may do and what they see: who is removed in between sees nothing. */
