@@ -17,6 +17,7 @@ import {
 import { isHookFor, requireHook } from '../hook-rows.js';
 import type { HookPath } from '../hook-schemas.js';
 import type { DeliveryPage, DeliveryPath } from './delivery-schemas.js';
+import { IN_FLIGHT, JOB_COLUMNS } from './job-columns.js';
 import { LANE_COLUMNS } from './lane-columns.js';
 import type { JobNow, LaneNow } from './next-step.js';
 
@@ -114,14 +115,8 @@ export async function findAttempt(
       requestBody: sql<
         string | null
       >`case when ${isOfDeletedComment()} then null else ${content.body} end`,
-      inFlight: sql<boolean>`coalesce(${job.leaseUntil} > now(), false)`,
-      job: {
-        status: job.status,
-        lastError: job.lastError,
-        attempts: job.attempts,
-        runAt: job.runAt,
-        expiresAt: job.expiresAt,
-      },
+      inFlight: IN_FLIGHT,
+      job: JOB_COLUMNS,
       lane: LANE_COLUMNS,
     })
     .from(ONE_ROW)

@@ -15,6 +15,7 @@ import {
   REPOSITORY_ID,
 } from '../../repositories/repository-access.js';
 import { keyOfEvent } from '../deliveries/delivery-rows.js';
+import { IN_FLIGHT, JOB_COLUMNS } from '../deliveries/job-columns.js';
 import { LANE_COLUMNS } from '../deliveries/lane-columns.js';
 import type { JobNow, LaneNow } from '../deliveries/next-step.js';
 import { isHookFor, requireHook } from '../hook-rows.js';
@@ -45,17 +46,8 @@ const EVENT_COLUMNS = {
     setAsideAt: progress.setAsideAt,
   },
   skip: { reason: skip.reason, detail: skip.detail },
-  job: {
-    id: job.id,
-    tries: job.tries,
-    redelivery: job.redelivery,
-    status: job.status,
-    lastError: job.lastError,
-    attempts: job.attempts,
-    runAt: job.runAt,
-    expiresAt: job.expiresAt,
-  },
-  inFlight: sql<boolean>`coalesce(${job.leaseUntil} > now(), false)`,
+  job: { id: job.id, tries: job.tries, redelivery: job.redelivery, ...JOB_COLUMNS },
+  inFlight: IN_FLIGHT,
   lane: LANE_COLUMNS,
 };
 

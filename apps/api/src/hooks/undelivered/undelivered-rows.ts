@@ -11,6 +11,7 @@ import {
   ONE_ROW,
   OWNER_COLUMNS,
 } from '../../repositories/repository-access.js';
+import { IN_FLIGHT, JOB_COLUMNS } from '../deliveries/job-columns.js';
 import { LANE_COLUMNS } from '../deliveries/lane-columns.js';
 import type { JobNow, LaneNow } from '../deliveries/next-step.js';
 import { keyOfEvent } from '../deliveries/delivery-rows.js';
@@ -155,13 +156,9 @@ function waitingOfHook(
       createdAt: job.createdAt,
       redelivery: job.redelivery,
       tries: job.tries,
-      status: job.status,
-      lastError: job.lastError,
-      attempts: job.attempts,
-      runAt: job.runAt,
-      expiresAt: job.expiresAt,
+      ...JOB_COLUMNS,
       version: job.version,
-      inFlight: sql<boolean>`coalesce(${job.leaseUntil} > now(), false)`.as('in_flight'),
+      inFlight: IN_FLIGHT.as('in_flight'),
       micros: sql<string>`(extract(epoch from ${job.runAt}) * 1000000)::bigint::text`.as('micros'),
     })
     .from(job)
