@@ -1,17 +1,17 @@
 import {
   EVENT_SCHEMAS,
   type EventPayload,
-  MAIL_REASON_HEADER,
   type MailContent,
   type MailParts,
 } from '@ghost/contract';
-import type { MailSender } from '@ghost/operations';
 import { schema, type Transaction } from '@ghost/db';
-import { mailLane, type Queue, sqlOf } from '@ghost/queue';
+import { type MailSender, sentBy } from '@ghost/operations';
+import type { Queue } from '@ghost/queue';
 import { and, eq, sql } from 'drizzle-orm';
-import { uuidv7 } from 'uuidv7';
 
 import type { FanoutEvent, FanoutPage } from '../outbox/fanout-consumer.js';
+import { isSuppressed } from './is-suppressed.js';
+import { headersToOne, mailToNobody, mailToOne, utc } from './mail-to-one.js';
 
 type AddressPayload = EventPayload<'address.added'>;
 
@@ -42,48 +42,20 @@ export async function addressPage(
 ): Promise<FanoutPage> {
   const { account, address } = event.payload;
   const reason = await skipAddress(tx, event.payload);
-  if (reason !== null) {
-    return {
-      jobs: [],
-      skips: [{ targetKind: 'account', targetId: account.id, reason }],
-      cursor: null,
-    };
-  }
-  const contentId = await queue.storeContent(sqlOf(tx), {
-    kind: 'email',
-    eventId: event.id,
-    parts: addressMail(event, sender),
-  });
-  return {
-    jobs: [
-      {
-        id: uuidv7(),
-        idempotencyKey: `email:${event.id}:${account.id}`,
-        eventId: event.id,
-        contentId,
-        kind: 'email',
-        lane: mailLane(address, false),
-        repositoryId: null,
-        accountId: account.id,
-        own: { to: { name: account.login, address }, slots: {} },
-      },
-    ],
-    skips: [],
-    cursor: null,
-  };
+  if (reason !== null) return mailToNobody(account.id, reason);
+  const to = { accountId: account.id, name: account.login, address };
+  return mailToOne(tx, queue, event, to, addressMail(event, sender));
 }
 
 async function skipAddress(tx: Transaction, payload: AddressPayload): Promise<AddressSkip | null> {
   if (!EVENT_SCHEMAS['address.added'].safeParse(payload).success) return 'outdated_event';
   const { account, address_id: addressId, expires_at: expiresAt } = payload;
-  const { emailAddress, mailSuppression } = schema;
+  const { emailAddress } = schema;
   const [row] = await tx
     .select({
       verified: sql<boolean>`${emailAddress.verifiedAt} is not null`,
       expired: sql<boolean>`${expiresAt}::timestamptz <= now()`,
-      suppressed: sql<boolean>`exists (
-        select from ${mailSuppression} m where m.address = lower(${emailAddress}.address)
-          and m.since <= now() and (m.until is null or m.until > now()))`,
+      suppressed: isSuppressed(sql`${emailAddress}.address`),
     })
     .from(emailAddress)
     .where(and(eq(emailAddress.id, addressId), eq(emailAddress.accountId, account.id)))
@@ -113,21 +85,9 @@ export function addressMail(
     '\n',
   ];
   return {
-    envelopeFrom: sender.address,
-    from: { name: sender.name, address: sender.address },
+    ...sentBy(sender, createdAt),
     subject: [`[${sender.name}] Is this address yours?`],
     text,
-    date: createdAt.toISOString(),
-    messageIdDomain: sender.address.slice(sender.address.lastIndexOf('@') + 1),
-    headers: [
-      // RFC 3834, 5: no vacation note answers it.
-      ['Auto-Submitted', ['auto-generated']],
-      [MAIL_REASON_HEADER, ['verification']],
-    ],
+    headers: headersToOne('verification'),
   };
-}
-
-/** `2026-01-31 12:00 UTC` */
-function utc(time: string): string {
-  return `${new Date(time).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 }

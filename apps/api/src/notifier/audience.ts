@@ -1,6 +1,8 @@
 import { mayReadSql, schema, type Transaction } from '@ghost/db';
 import { sql } from 'drizzle-orm';
 
+import { isSuppressed } from './is-suppressed.js';
+
 /** A person who watches the repository or takes part in the thread, with all that decides on a mail. */
 export interface Candidate {
   accountId: number;
@@ -74,10 +76,7 @@ export async function audiencePage(
     )
     select c.*, a.login, a.name, a.email, a.verified, a.wants_watching, a.wants_participating, a.wants_own,
       ${mayReadSql(sql`c.account_id`)} as may_read,
-      exists (
-        select from ${schema.mailSuppression} m
-        where m.address = lower(a.email) and m.since <= now() and (m.until is null or m.until > now())
-      ) as suppressed
+      ${isSuppressed(sql`a.email`)} as suppressed
     from candidate c
     cross join lateral (
       select p.login, p.name, e.address as email, e.verified_at is not null as verified,

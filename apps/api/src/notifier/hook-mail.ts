@@ -1,14 +1,15 @@
-import { type EventPayload, MAIL_REASON_HEADER, type MailContent } from '@ghost/contract';
+import type { EventPayload, MailContent } from '@ghost/contract';
 import { schema, type Transaction } from '@ghost/db';
-import type { MailSender } from '@ghost/operations';
-import { mailLane, type Queue, sqlOf } from '@ghost/queue';
+import { type MailSender, sentBy } from '@ghost/operations';
+import type { Queue } from '@ghost/queue';
 import { and, eq, sql } from 'drizzle-orm';
-import { uuidv7 } from 'uuidv7';
 
 import { escapeHtml } from '../mail-links/link-page.js';
 import { type FanoutEvent, type FanoutPage, NOTHING_TO_SEND } from '../outbox/fanout-consumer.js';
 import { repositoryUrl } from '../repositories/repository-urls.js';
 import { headerSafe, personName } from './header-safe.js';
+import { isSuppressed } from './is-suppressed.js';
+import { headersToOne, mailToNobody, mailToOne, utc } from './mail-to-one.js';
 
 /** Subjects are cut before clients do it. */
 const LONGEST_NAME = 100;
@@ -40,51 +41,22 @@ export async function hookPage(
   const owner = await findOwner(tx, event);
   if (owner === undefined) return NOTHING_TO_SEND;
   const choice = chooseOwner(owner);
-  if ('skip' in choice) {
-    const skip = { targetKind: 'account', targetId: owner.id, reason: choice.skip } as const;
-    return { jobs: [], skips: [skip], cursor: null };
-  }
-  const parts = hookMail(event, sender);
-  const content = { kind: 'email', eventId: event.id, parts } as const;
-  const contentId = await queue.storeContent(sqlOf(tx), content);
-  return {
-    jobs: [
-      {
-        id: uuidv7(),
-        idempotencyKey: `email:${event.id}:${owner.id}`,
-        eventId: event.id,
-        contentId,
-        kind: 'email',
-        lane: mailLane(choice.address, false),
-        repositoryId: event.repositoryId,
-        accountId: owner.id,
-        own: { to: { name: personName(owner), address: choice.address }, slots: {} },
-      },
-    ],
-    skips: [],
-    cursor: null,
-  };
+  if ('skip' in choice) return mailToNobody(owner.id, choice.skip);
+  const to = { accountId: owner.id, name: personName(owner), address: choice.address };
+  return mailToOne(tx, queue, event, to, hookMail(event, sender));
 }
 
 /** The mail. Pure. Of the hook's URL it holds what the event does: where it leads, and no path. */
 export function hookMail(event: HookMailEvent, sender: MailSender): MailContent {
   const { subject, paragraphs, link } = said(event, sender);
-  const domain = sender.address.slice(sender.address.lastIndexOf('@') + 1);
   const html = paragraphs.map((text) => `<p>${escapeHtml(text)}</p>`);
   const href = escapeHtml(link);
   return {
-    envelopeFrom: sender.address,
-    from: { name: sender.name, address: sender.address },
+    ...sentBy(sender, event.createdAt),
     subject: [subject],
     text: [[...paragraphs, `${ATTEMPTS} ${link}`].join('\n\n'), '\n'],
     html: [[...html, `<p>${ATTEMPTS} <a href="${href}">${href}</a></p>`].join('\n'), '\n'],
-    date: event.createdAt.toISOString(),
-    messageIdDomain: domain,
-    headers: [
-      // RFC 3834, 5: no vacation note answers it.
-      ['Auto-Submitted', ['auto-generated']],
-      [MAIL_REASON_HEADER, ['owner']],
-    ],
+    headers: headersToOne('owner'),
   };
 }
 
@@ -144,7 +116,7 @@ async function findOwner(
   { repositoryId, payload }: FanoutEvent & HookMailEvent,
 ): Promise<Owner | undefined> {
   if (repositoryId === null) return undefined;
-  const { repository, account, emailAddress: address, mailSuppression, hook } = schema;
+  const { repository, account, emailAddress: address, hook } = schema;
   const [owner] = await tx
     .select({
       id: account.id,
@@ -152,9 +124,7 @@ async function findOwner(
       name: account.name,
       email: address.address,
       verified: sql<boolean>`${address.verifiedAt} is not null`,
-      suppressed: sql<boolean>`exists (
-        select from ${mailSuppression} m where m.address = lower(${address}.address)
-          and m.since <= now() and (m.until is null or m.until > now()))`,
+      suppressed: isSuppressed(sql`${address}.address`),
       hook: sql<boolean>`exists (
         select from ${hook} h where h.repository_id = ${repository}.id and h.id = ${payload.hook.id})`,
     })
@@ -169,9 +139,4 @@ function chooseOwner(owner: Owner): { address: string } | { skip: OwnerSkip } {
   if (!owner.hook) return { skip: 'hook_deleted' };
   if (owner.email === null || !owner.verified) return { skip: 'unverified' };
   return owner.suppressed ? { skip: 'suppressed' } : { address: owner.email };
-}
-
-/** `2026-01-31 12:00 UTC` */
-function utc(time: string): string {
-  return `${new Date(time).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 }

@@ -4,7 +4,7 @@ import {
   type MailContent,
   type MailEventType,
 } from '@ghost/contract';
-import type { MailSender } from '@ghost/operations';
+import { type MailSender, sentBy } from '@ghost/operations';
 
 import { headerSafe, personName } from './header-safe.js';
 import type { ReaderReason } from './choose-reader.js';
@@ -37,16 +37,15 @@ export type MailEvent = {
  */
 export function threadMail(event: MailEvent, sender: MailSender): MailContent {
   const { repository, thread, sender: actor } = event.payload;
-  const domain = sender.address.slice(sender.address.lastIndexOf('@') + 1);
+  const sent = sentBy(sender, event.createdAt);
+  const domain = sent.messageIdDomain;
   const root = `<thread.${thread.id}@${domain}>`;
   const unsubscribe = `${sender.publicUrl}/api/unsubscribe/`;
   return {
-    envelopeFrom: sender.address,
+    ...sent,
     from: { name: `${personName(actor)} (${sender.name})`, address: sender.address },
     subject: [subject(event)],
     ...bodies(event, unsubscribe),
-    date: event.createdAt.toISOString(),
-    messageIdDomain: domain,
     inReplyTo: root,
     references: [root],
     headers: [

@@ -1,4 +1,6 @@
 import { isIP } from 'node:net';
+
+import type { MailContent } from '@ghost/contract';
 import type { Settings } from '@ghost/settings';
 
 const DEFAULT_NAME = 'Ghost';
@@ -27,4 +29,17 @@ export function mailSender({
   // An IPv6 host has brackets, and neither kind of address is a mail domain as it stands.
   const isAddress = hostname.startsWith('[') || isIP(hostname) !== 0;
   return { name, address: `${DEFAULT_USER}@${isAddress ? 'localhost' : hostname}`, publicUrl };
+}
+
+/** What every mail says of where it comes from, and when. */
+export function sentBy(
+  { name, address }: MailSender,
+  at: Date,
+): Pick<MailContent, 'envelopeFrom' | 'from' | 'date' | 'messageIdDomain'> {
+  return {
+    envelopeFrom: address,
+    from: { name, address },
+    date: at.toISOString(),
+    messageIdDomain: address.slice(address.lastIndexOf('@') + 1),
+  };
 }

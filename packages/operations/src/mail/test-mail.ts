@@ -5,7 +5,7 @@ import { uuidv7 } from 'uuidv7';
 
 import { type DeliveryRow } from '../delivery-row.js';
 import { findJob } from '../jobs.js';
-import type { MailSender } from './mail-sender.js';
+import { type MailSender, sentBy } from './mail-sender.js';
 
 /** Type of the event that a test mail belongs to: no consumer knows it, and none is asked. */
 const EVENT_TYPE = 'mail.test';
@@ -80,15 +80,13 @@ export async function testMailState(pool: Pool, jobId: string): Promise<TestMail
   return { job, attempts, relayRests: rests[0] ?? null };
 }
 
-function testMail({ name, address, publicUrl }: MailSender, now: Date): MailContent {
+function testMail(sender: MailSender, now: Date): MailContent {
+  const { name, publicUrl } = sender;
   const text = `This is a test mail of ${name} at ${publicUrl}. It went through the queue, delivery and the mail relay, as every other mail does. Nobody has to do anything.\n`;
   return {
-    envelopeFrom: address,
-    from: { name, address },
+    ...sentBy(sender, now),
     subject: [`[${name}] Test mail`],
     text: [text],
-    date: now.toISOString(),
-    messageIdDomain: address.slice(address.lastIndexOf('@') + 1),
     headers: [
       // RFC 3834: nobody's program should answer it.
       ['Auto-Submitted', ['auto-generated']],
