@@ -2,6 +2,7 @@ import type { JobKind } from '@ghost/contract';
 import type { Pool } from '@ghost/db';
 
 import { type JobStatus, WAITING, type Waiting } from './delivery-row.js';
+import { findRelayRest } from './mail/relay-rest.js';
 
 /** More held lanes than a person reads; the count of jobs is of all. */
 const HELD_LANES_LISTED = 100;
@@ -37,10 +38,16 @@ export async function queueStatus(pool: Pool): Promise<QueueStatus> {
   const [counts, heldLanes, relay, outbox] = await Promise.all([
     countJobs(pool),
     findHeldLanes(pool),
-    findRelay(pool),
+    findRelayRest(pool),
     countOutbox(pool),
   ]);
-  return { counts, heldLanes, ...relay, outbox };
+  return {
+    counts,
+    heldLanes,
+    relayPausedUntil: relay?.until ?? null,
+    relayReason: relay?.reason ?? null,
+    outbox,
+  };
 }
 
 async function countJobs(pool: Pool): Promise<QueueCount[]> {
@@ -77,15 +84,6 @@ async function findHeldLanes(pool: Pool): Promise<HeldLane[]> {
     [HELD_LANES_LISTED],
   );
   return rows.map((row) => ({ ...row, jobs: Number(row.jobs) }));
-}
-
-async function findRelay(
-  pool: Pool,
-): Promise<Pick<QueueStatus, 'relayPausedUntil' | 'relayReason'>> {
-  const { rows } = await pool.query<{ paused_until: Date; reason: string }>(
-    'SELECT paused_until, reason FROM delivery_relay WHERE paused_until > now()',
-  );
-  return { relayPausedUntil: rows[0]?.paused_until ?? null, relayReason: rows[0]?.reason ?? null };
 }
 
 async function countOutbox(pool: Pool): Promise<QueueStatus['outbox']> {

@@ -6,6 +6,7 @@ import { uuidv7 } from 'uuidv7';
 import { type DeliveryRow } from '../delivery-row.js';
 import { findJob } from '../jobs.js';
 import { type MailSender, sentBy } from './mail-sender.js';
+import { findRelayRest, type RelayRest } from './relay-rest.js';
 
 /** Type of the event that a test mail belongs to: no consumer knows it, and none is asked. */
 const EVENT_TYPE = 'mail.test';
@@ -25,8 +26,8 @@ export interface TestAttempt {
 export interface TestMailState {
   job: DeliveryRow;
   attempts: TestAttempt[];
-  /** Why the relay rests, and until when; null while it works. */
-  relayRests: { reason: string; until: Date } | null;
+  /** Null while the relay works. */
+  relayRests: RelayRest | null;
 }
 
 /**
@@ -74,10 +75,7 @@ export async function testMailState(pool: Pool, jobId: string): Promise<TestMail
      FROM delivery_attempt WHERE job_id = $1 ORDER BY id`,
     [jobId],
   );
-  const { rows: rests } = await pool.query<{ reason: string; until: Date }>(
-    'SELECT reason, paused_until AS until FROM delivery_relay WHERE paused_until > now()',
-  );
-  return { job, attempts, relayRests: rests[0] ?? null };
+  return { job, attempts, relayRests: await findRelayRest(pool) };
 }
 
 function testMail(sender: MailSender, now: Date): MailContent {
