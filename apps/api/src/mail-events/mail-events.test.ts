@@ -4,6 +4,7 @@ import { bounceAddress, parseKeyRing } from '@ghost/vault';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
+import { addDeliveredMail } from '../../../../test/support/delivered-mail.js';
 import { startTestApi, type TestApi } from '../../../../test/support/test-api.js';
 
 const KEYS = `a:${randomBytes(32).toString('base64')}`;
@@ -27,19 +28,7 @@ function pathOf(jobId: string): string {
   return bounceAddress(parsed.ring, jobId, 'bounces.example');
 }
 
-async function mailTo(address: string): Promise<string> {
-  const { rows } = await api.pool.query<{ id: string }>(
-    `WITH event AS (INSERT INTO outbox_event (id, type, version, payload) VALUES (gen_random_uuid(), 'ping', 1, '{}') RETURNING id),
-     content AS (INSERT INTO delivery_content (id, event_id, kind, parts) SELECT gen_random_uuid(), id, 'email', '{}' FROM event RETURNING id, event_id)
-     INSERT INTO delivery_job (id, idempotency_key, event_id, content_id, kind, version, lane, own, expires_at, status, finished_at)
-     SELECT gen_random_uuid(), gen_random_uuid()::text, event_id, id, 'email', 1, 'mail:people.example',
-       jsonb_build_object('to', jsonb_build_object('name', 'R', 'address', $1::text), 'slots', '{}'::jsonb), now(), 'delivered', now()
-     FROM content RETURNING id`,
-    [address],
-  );
-  return rows[0]?.id ?? '';
-}
-
+const mailTo = (address: string) => addDeliveredMail(api.pool, address);
 const bounce = (to: string) =>
   [
     `To: ${to}`,

@@ -5,6 +5,7 @@ import { bounceAddress, type KeyRing, parseKeyRing } from '@ghost/vault';
 import type { Pool } from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
+import { addDeliveredMail } from '../../../../test/support/delivered-mail.js';
 import { createTestDatabase, openPool } from '../../../../test/support/test-database.js';
 import { applyMailReport } from './apply-mail-report.js';
 import { readMailReport } from './read-mail-report.js';
@@ -212,19 +213,7 @@ describe('what a report does', () => {
     await database.drop();
   });
 
-  async function mailTo(address: string): Promise<string> {
-    const { rows } = await pool.query<{ id: string }>(
-      `WITH event AS (INSERT INTO outbox_event (id, type, version, payload) VALUES (gen_random_uuid(), 'ping', 1, '{}') RETURNING id),
-       content AS (INSERT INTO delivery_content (id, event_id, kind, parts) SELECT gen_random_uuid(), id, 'email', '{}' FROM event RETURNING id, event_id)
-       INSERT INTO delivery_job (id, idempotency_key, event_id, content_id, kind, version, lane, own, expires_at, status, finished_at)
-       SELECT gen_random_uuid(), gen_random_uuid()::text, event_id, id, 'email', 1, 'mail:people.example',
-         jsonb_build_object('to', jsonb_build_object('name', 'R', 'address', $1::text), 'slots', '{}'::jsonb), now(), 'delivered', now()
-       FROM content RETURNING id`,
-      [address],
-    );
-    return rows[0]?.id ?? '';
-  }
-
+  const mailTo = (address: string) => addDeliveredMail(pool, address);
   const suppressionOf = async (address: string) =>
     (
       await pool.query(
