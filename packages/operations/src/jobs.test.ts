@@ -83,7 +83,7 @@ describe('retryJob', () => {
     expect(await retryJob(pool, queue, mailJob)).toMatchObject({
       reason: 'it was cancelled (access_lost), which is final',
     });
-    await queue.cancel(sqlOfPool(pool), { hookId }, 'hook_deleted');
+    await queue.cancel(sqlOfPool(pool), { jobIds: [hookJob] }, 'hook_deleted');
     await pool.query('DELETE FROM hook');
     expect(await retryJob(pool, queue, hookJob)).toMatchObject({ reason: 'its hook was deleted' });
     expect((await findJob(pool, hookJob))?.status).toBe('cancelled');
@@ -122,7 +122,7 @@ describe('retryJob and a deletion of the hook', () => {
       await sqlOf(tx).query('DELETE FROM hook WHERE id = $1', [hookId]);
       retried = retryJob(pool, queue, hookJob);
       await untilBlocked(pool);
-      await queue.cancel(sqlOf(tx), { hookId }, 'hook_deleted');
+      await queue.cancelLater(sqlOf(tx), [{ hookId }], 'hook_deleted');
     });
     expect(await retried).toMatchObject({ reason: 'its hook was deleted' });
     expect((await findJob(pool, hookJob))?.status).toBe('delivered');
@@ -131,20 +131,21 @@ describe('retryJob and a deletion of the hook', () => {
   test('that begins meanwhile waits, and then ends what was sent again', async () => {
     const { hookJob, hookId } = await createJobScene(pool);
     await settleAll(queue, await queue.claim({ kind: 'webhook', ...CAPACITY }), DONE);
-    let deleted: Promise<number> | undefined;
+    let deleted: Promise<void> | undefined;
     const slow: Queue = {
       ...queue,
       redeliver: async (sql, ids) => {
         deleted = inTransaction(pool, async (tx) => {
           await sqlOf(tx).query('DELETE FROM hook WHERE id = $1', [hookId]);
-          return queue.cancel(sqlOf(tx), { hookId }, 'hook_deleted');
+          await queue.cancelLater(sqlOf(tx), [{ hookId }], 'hook_deleted');
         });
         await untilBlocked(pool);
         return queue.redeliver(sql, ids);
       },
     };
     expect(await retryJob(pool, slow, hookJob)).toMatchObject({ result: 'done' });
-    expect(await deleted).toBe(1);
+    await deleted;
+    expect(await queue.cancelSome(sqlOfPool(pool), 10)).toMatchObject({ cancelled: 1 });
     expect(await findJob(pool, hookJob)).toMatchObject({
       status: 'cancelled',
       lastError: 'hook_deleted',

@@ -23,13 +23,13 @@ export function controlConformance(bench: () => QueueBench): void {
       const [job] = await claimWebhooks(queue);
       if (!job) throw new Error('nothing claimed');
       expect(
-        await harness.inTransaction((tx) => queue.cancel(tx, { hookId: hook }, 'hook_deleted')),
+        await harness.inTransaction((tx) => queue.cancel(tx, { jobIds: [id] }, 'discarded')),
       ).toBe(1);
       expect(await queue.confirm(job)).toBe('lost');
       expect(await queue.settle([settlement(job, 'delivered')])).toEqual([]);
       expect(await harness.job(id)).toMatchObject({
         status: 'cancelled',
-        lastError: 'hook_deleted',
+        lastError: 'discarded',
         leased: false,
       });
     });

@@ -154,7 +154,6 @@ export interface Settled {
 
 export type CancelTarget =
   | { repositoryId: number; accountId: number }
-  | { hookId: number }
   /** All that these events made. */
   | { eventIds: readonly string[] }
   | { jobIds: readonly string[] };

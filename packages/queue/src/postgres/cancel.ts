@@ -1,5 +1,4 @@
 import type { CancelTarget, Sql } from '../queue.js';
-import { hookLane } from '../lane.js';
 
 const CANCEL = 'SELECT delivery_cancel(ARRAY(';
 
@@ -19,12 +18,6 @@ function statement(target: CancelTarget, reason: string): [string, unknown[]] {
     return [
       `${CANCEL}SELECT id FROM delivery_job WHERE event_id = ANY ($2::uuid[]) AND ${pending} ORDER BY id${end}`,
       [reason, target.eventIds],
-    ];
-  }
-  if ('hookId' in target) {
-    return [
-      `${CANCEL}SELECT id FROM delivery_job WHERE lane = $2 AND ${pending} ORDER BY id${end}`,
-      [reason, hookLane(target.hookId)],
     ];
   }
   return [

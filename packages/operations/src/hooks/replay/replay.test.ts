@@ -362,7 +362,8 @@ describe('a replay', () => {
     await step(id);
     await pool.query('DELETE FROM hook WHERE id = $1', [hookId]);
     expect(await read(id)).toMatchObject({ hookId: null, state: 'cancelled' });
-    await queue.cancel(sql(), { hookId }, 'hook_deleted');
+    await queue.cancelLater(sql(), [{ hookId }], 'hook_deleted');
+    expect(await queue.cancelSome(sql(), 100)).toMatchObject({ cancelled: 40 });
     expect(await step(id)).toMatchObject({ cancelled: 40, ended: true });
     expect(await read(id)).toMatchObject({ progress: { remaining: 60, cancelled: 40 } });
     expect((await pool.query('SELECT FROM hook_replay_target')).rowCount).toBe(0);
