@@ -113,7 +113,7 @@ export async function startWorker(url: string, settings: WorkerSettings = {}): P
   });
   const listener = new Listener({
     connectionString: url,
-    channel: DELIVERY_CHANNEL,
+    channels: [DELIVERY_CHANNEL],
     name: 'worker',
     heartbeatMs: 60_000,
     firstReconnectMs: 100,

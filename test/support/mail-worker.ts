@@ -98,7 +98,7 @@ export async function startMailWorker(
   });
   const listener = new Listener({
     connectionString: databaseUrl,
-    channel: DELIVERY_CHANNEL,
+    channels: [DELIVERY_CHANNEL],
     name: 'mail worker',
     heartbeatMs: 60_000,
     firstReconnectMs: 100,

@@ -103,7 +103,7 @@ async function start(
   };
   const listener = new Listener({
     connectionString: settings.listenDatabaseUrl,
-    channel: DELIVERY_CHANNEL,
+    channels: [DELIVERY_CHANNEL],
     name: NAME,
     heartbeatMs: settings.heartbeatMs,
     onWake: wake,

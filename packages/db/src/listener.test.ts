@@ -32,7 +32,7 @@ async function listen(
   const problems: string[] = [];
   const listener = new Listener({
     connectionString,
-    channel: 'ghost_outbox',
+    channels: ['ghost_outbox'],
     name: 'listener under test',
     heartbeatMs,
     heartbeatTimeoutMs: 200,
@@ -49,8 +49,7 @@ test('a second channel is heard on the same connection, and told by its name', a
   const heard: (string | null)[] = [];
   const listener = new Listener({
     connectionString: database.url,
-    channel: 'ghost_outbox',
-    alsoChannel: 'ghost_replay',
+    channels: ['ghost_outbox', 'ghost_replay'],
     name: 'listener under test',
     heartbeatMs: 60_000,
     onWake: (_why, channel) => heard.push(channel),
@@ -189,7 +188,7 @@ test('stopped while it connects, it is stopped', async () => {
   between.blackHole();
   const listener = new Listener({
     connectionString: between.urlFor(database.url),
-    channel: 'ghost_outbox',
+    channels: ['ghost_outbox'],
     name: 'listener under test',
     heartbeatMs: 60_000,
     onWake: () => expect.unreachable(),

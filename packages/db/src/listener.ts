@@ -26,9 +26,8 @@ const STARTING_UP = '57P03';
 
 export interface ListenerOptions {
   connectionString: string;
-  channel: Channel;
-  /** Heard on the same connection. */
-  alsoChannel?: Channel;
+  /** All are heard on one connection; problems are told by the name of the first. */
+  channels: readonly [Channel, ...Channel[]];
   name: string;
   /**
    * Called at each notification, and after each (re)connect, on behalf of every channel: what was committed
@@ -120,13 +119,13 @@ export class Listener {
   }
 
   async #connect(): Promise<void> {
-    const { channel, alsoChannel, onWake } = this.#options;
+    const { channels, onWake } = this.#options;
     const client = this.#makeClient();
     this.#enter({ at: 'connecting', client });
     try {
       await client.connect();
-      for (const each of alsoChannel === undefined ? [channel] : [channel, alsoChannel]) {
-        await client.query(`LISTEN ${client.escapeIdentifier(each)}`);
+      for (const channel of channels) {
+        await client.query(`LISTEN ${client.escapeIdentifier(channel)}`);
       }
     } catch (error) {
       this.#lost(client, error);
@@ -205,7 +204,7 @@ export class Listener {
     const timer = setTimeout(() => void this.#connect(), delayMs);
     this.#enter({ at: 'waiting', timer });
     this.#options.onProblem(
-      `Listening for "${this.#options.channel}" failed; trying again ${when}`,
+      `Listening for "${this.#options.channels[0]}" failed; trying again ${when}`,
       error,
     );
   }

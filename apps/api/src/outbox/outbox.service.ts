@@ -108,8 +108,7 @@ export class OutboxService implements OnApplicationBootstrap, OnApplicationShutd
     });
     this.listener = new Listener({
       connectionString: connection.listenUrl,
-      channel: OUTBOX_CHANNEL,
-      alsoChannel: REPLAY_CHANNEL,
+      channels: [OUTBOX_CHANNEL, REPLAY_CHANNEL],
       name: 'ghost api outbox',
       heartbeatMs: connection.heartbeatMs,
       onWake: (why, channel) => {

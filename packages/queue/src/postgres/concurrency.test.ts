@@ -106,7 +106,7 @@ test('a commit of jobs wakes a listener once, and a roll-back does not', async (
   const heard: string[] = [];
   const listener = new Listener({
     connectionString: database.url,
-    channel: 'ghost_delivery',
+    channels: ['ghost_delivery'],
     name: 'test',
     heartbeatMs: 60_000,
     onProblem: (message) => expect.unreachable(message),
