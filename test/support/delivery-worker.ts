@@ -1,27 +1,18 @@
-import { createPool, DELIVERY_CHANNEL, Listener, type Pool } from '@ghost/db';
+import type { Pool } from '@ghost/db';
 import { createPostgresQueue, type Queue, sqlOfPool } from '@ghost/queue';
-import { type Logger, pino } from 'pino';
 import { onTestFinished } from 'vitest';
 
-import { deliver, type DeliveryParts } from '../../apps/delivery/src/deliver.js';
 import { KeptConnections } from '../../apps/delivery/src/net/kept-connections.js';
 import { createResolver, type Resolver } from '../../apps/delivery/src/net/resolver.js';
-import { ClaimGate } from '../../apps/delivery/src/pump/claim-gate.js';
-import { DatabaseState } from '../../apps/delivery/src/pump/database-state.js';
-import { InHand } from '../../apps/delivery/src/pump/in-hand.js';
-import { LeaseKeeper } from '../../apps/delivery/src/pump/lease-keeper.js';
-import { Pump } from '../../apps/delivery/src/pump/pump.js';
-import { Settler } from '../../apps/delivery/src/pump/settler.js';
+import type { InHand } from '../../apps/delivery/src/pump/in-hand.js';
 import { createHookDirectory } from '../../apps/delivery/src/send/hook-directory.js';
 import { prepareWebhooks } from '../../apps/delivery/src/send/prepare-webhooks.js';
 import { createWebhookSender } from '../../apps/delivery/src/send/webhook.js';
-import { shutDown } from '../../apps/delivery/src/shutdown.js';
 import { createDeliverySeed, type DeliverySeed, keyRing } from './delivery-seed.js';
+import { LEASE_MS, type PumpWish, runPump, workerGround } from './run-pump.js';
 import { createTestDatabase } from './test-database.js';
 import { waitUntil } from './wait-until.js';
 import { LOOPBACK_ALLOWED } from './webhook-sender.js';
-
-const LEASE_MS = 30_000;
 
 export interface WorkerSettings {
   leaseMs?: number;
@@ -66,76 +57,21 @@ export async function allDelivered(seed: DeliverySeed): Promise<void> {
 
 /** The pieces of main.ts around a database of the test's own, until the test ends. */
 export async function startWorker(url: string, settings: WorkerSettings = {}): Promise<Worker> {
-  const { leaseMs = LEASE_MS } = settings;
-  const lines: Record<string, unknown>[] = [];
-  const log = pino(
-    { level: 'debug' },
-    { write: (line: string) => void lines.push(JSON.parse(line)) },
-  );
-  const pool = createPool({
-    connectionString: url,
-    name: 'worker',
-    max: 5,
-    onError: () => undefined,
-  });
+  const { leaseMs = LEASE_MS, concurrency = 50, claimWithinMs } = settings;
+  const ground = workerGround(url, 'worker');
+  const { pool, lines } = ground;
   const { queue, statements } = countedQueue(pool, settings);
-  const state = new DatabaseState(log, () => performance.now());
-  const inHand = new InHand();
-  const settler = new Settler({ queue, database: state, now: () => Date.now(), log });
-  const leases = new LeaseKeeper({
-    queue,
-    inHand,
-    leaseMs,
-    monotonic: () => performance.now(),
-    log,
-  });
   const kept = new KeptConnections();
   const resolver = createResolver();
-  const parts: DeliveryParts = {
-    inHand,
-    settler,
-    ...partsOf(settings, pool, kept, resolver, log),
-    onSettled: (pending) => pump.settled(pending),
-  };
-  const gate = new ClaimGate(inHand);
-  const pump = new Pump({
+  const { inHand, stop } = await runPump(ground, {
     kind: 'webhook',
-    version: 1,
-    capacity: () => settings.concurrency ?? 50,
-    ...(settings.claimWithinMs === undefined ? {} : { claimWithinMs: settings.claimWithinMs }),
+    capacity: () => concurrency,
+    ...(claimWithinMs === undefined ? {} : { claimWithinMs }),
     queue,
-    inHand,
-    gate,
-    database: state,
-    writable: () => settler.writable(),
-    deliver: (claim) => deliver(claim, parts),
-    log,
+    leaseMs,
+    parts: partsOf(settings, pool, kept, resolver),
+    closers: [() => kept.closeAll(), () => resolver.close()],
   });
-  const listener = new Listener({
-    connectionString: url,
-    channels: [DELIVERY_CHANNEL],
-    name: 'worker',
-    heartbeatMs: 60_000,
-    firstReconnectMs: 100,
-    onWake: () => pump.wake(),
-    onProblem: () => undefined,
-  });
-  pump.start();
-  await listener.start();
-  let stopped = false;
-  const stop = async (graceMs = 2_000) => {
-    if (stopped) return;
-    stopped = true;
-    const closers = [
-      () => leases.stop(),
-      () => kept.closeAll(),
-      () => resolver.close(),
-      () => listener.stop(),
-      () => pool.end(),
-    ];
-    await shutDown({ pumps: [pump], inHand, settler, closers, log }, graceMs);
-  };
-  onTestFinished(() => stop(0));
   return { inHand, statements, lines, stop };
 }
 
@@ -161,8 +97,7 @@ function partsOf(
   pool: Pool,
   kept: KeptConnections,
   resolver: Resolver,
-  log: Logger,
-): Omit<DeliveryParts, 'inHand' | 'settler' | 'onSettled'> {
+): PumpWish['parts'] {
   const send = createWebhookSender({
     dialer: { resolver, policy: LOOPBACK_ALLOWED },
     kept,
@@ -182,6 +117,5 @@ function partsOf(
     onAttempt: () => undefined,
     now: () => Date.now(),
     random: settings.random ?? Math.random,
-    log,
   };
 }
