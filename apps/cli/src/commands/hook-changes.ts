@@ -23,6 +23,7 @@ import { CommandError } from '../command-error.js';
 import { type Context, withPool } from '../context.js';
 import { readId } from '../page.js';
 import { formatTime, printJson } from '../print.js';
+import { readWholeNumber } from '../read-whole-number.js';
 
 const ALL_EVENTS = '*';
 const NO_RATE = 'none';
@@ -226,15 +227,11 @@ function readYes(text: string): boolean {
 
 function readRate(text: string): number | typeof NO_RATE {
   if (text === NO_RATE) return NO_RATE;
-  const perMinute = Number(text);
-  if (/^\d+$/u.test(text) && perMinute > 0 && perMinute <= MAX_PER_MINUTE) return perMinute;
-  throw new InvalidArgumentError(`It must be a whole number from 1 to ${MAX_PER_MINUTE}, or none.`);
+  return readWholeNumber(text, 1, MAX_PER_MINUTE, ', or none');
 }
 
 function readOverlap(text: string): number {
-  const hours = Number(text);
-  if (/^\d+$/u.test(text) && hours <= MAX_OVERLAP_HOURS) return hours;
-  throw new InvalidArgumentError(`It must be a whole number from 0 to ${MAX_OVERLAP_HOURS}.`);
+  return readWholeNumber(text, 0, MAX_OVERLAP_HOURS);
 }
 
 function addName(text: string, before: string[] = []): string[] {

@@ -15,6 +15,7 @@ import { type Context, withPool } from '../context.js';
 import { perhapsMore } from '../page.js';
 import { type Column, formatTime, printList } from '../print.js';
 import { MAX_LISTED, readLimit } from '../read-limit.js';
+import { readWholeNumber } from '../read-whole-number.js';
 
 const DEFAULT_REASON = 'held by an operator';
 /** It is a column of a table. */
@@ -158,7 +159,5 @@ function readReason(text: string): string {
 
 function readSlots(text: string): number | 'default' {
   if (text === 'default') return text;
-  const slots = Number(text);
-  if (/^\d+$/u.test(text) && slots >= 1 && slots <= MAX_SLOTS) return slots;
-  throw new InvalidArgumentError(`It must be a whole number from 1 to ${MAX_SLOTS}, or "default".`);
+  return readWholeNumber(text, 1, MAX_SLOTS, ', or "default"');
 }

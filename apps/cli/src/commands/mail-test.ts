@@ -17,6 +17,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { CommandError } from '../command-error.js';
 import { type Context, withPool } from '../context.js';
 import { formatTime, printJson } from '../print.js';
+import { readWholeNumber } from '../read-whole-number.js';
 
 const DEFAULT_WAIT_S = 60;
 const MAX_WAIT_S = 3_600;
@@ -162,7 +163,5 @@ function readAddress(text: string): string {
 }
 
 function readSeconds(text: string): number {
-  const seconds = Number(text);
-  if (/^\d+$/u.test(text) && seconds >= 1 && seconds <= MAX_WAIT_S) return seconds;
-  throw new InvalidArgumentError(`It must be a whole number from 1 to ${MAX_WAIT_S}.`);
+  return readWholeNumber(text, 1, MAX_WAIT_S);
 }

@@ -1,10 +1,11 @@
 import { countPrunable, prune, type PruneCounts } from '@ghost/operations';
 import { LEAST_RETENTION_DAYS } from '@ghost/settings';
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 
 import { CommandError } from '../command-error.js';
 import { type Context, settingsOf, withPool } from '../context.js';
 import { printJson } from '../print.js';
+import { readWholeNumber } from '../read-whole-number.js';
 
 const MAX_DAYS = 3_650;
 const PROGRESS_EVERY_MS = 2_000;
@@ -102,10 +103,5 @@ function listed(counts: PruneCounts): string {
 }
 
 function readDays(text: string): number {
-  const value = Number(text);
-  const isIn = value >= LEAST_RETENTION_DAYS && value <= MAX_DAYS;
-  if (/^\d+$/u.test(text) && isIn) return value;
-  throw new InvalidArgumentError(
-    `It must be a whole number from ${LEAST_RETENTION_DAYS} to ${MAX_DAYS}: a delivery is tried for 7 days.`,
-  );
+  return readWholeNumber(text, LEAST_RETENTION_DAYS, MAX_DAYS, ': a delivery is tried for 7 days');
 }
