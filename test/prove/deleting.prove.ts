@@ -1,6 +1,7 @@
 import { Agent } from 'node:http';
 import type { Pool } from '@ghost/db';
 
+import { PATIENT } from '../support/patient.js';
 import {
   addPerson,
   type ProofRow,
@@ -149,9 +150,6 @@ async function addRepository(pool: Pool, repository: string, isPrivate: boolean)
   await pool.query('INSERT INTO thread_counter (repository_id) VALUES ($1)', [rows[0]?.id]);
   return Number(rows[0]?.id);
 }
-
-/** `pg` reads a client-side time-out from the query, though its types do not say so. */
-const PATIENT = { query_timeout: 600_000 } as object;
 
 async function addMails(
   pool: Pool,

@@ -6,6 +6,7 @@ import {
   addPerson,
   openThreads,
   type ProofRow,
+  row,
   startProofApi,
   startProofDatabase,
 } from '../support/proof-world.js';
@@ -161,10 +162,6 @@ async function postsDuringFanOut({ pool, api, post }: World): Promise<Meanwhile>
   } finally {
     clearInterval(sampling);
   }
-}
-
-function row(what: string, figure: string, bound: string, ok: boolean): ProofRow {
-  return { what, figure, bound, ok };
 }
 
 async function start(stops: Stops): Promise<World> {

@@ -14,7 +14,7 @@ import {
   MOST_LINE_BYTES,
   refusedByLimits,
 } from '../support/mail-limits.js';
-import { type ProofRow, startProofApi, startProofDatabase } from '../support/proof-world.js';
+import { type ProofRow, row, startProofApi, startProofDatabase } from '../support/proof-world.js';
 import { type Stops, withStops } from '../support/stops.js';
 import { threadByJwz } from '../support/thread-by-jwz.js';
 
@@ -155,8 +155,4 @@ async function discuss({ ada, brian, cleo, dora }: People, relay: Relay): Promis
       await watch(dora);
     }
   }
-}
-
-function row(what: string, figure: string, bound: string, ok: boolean): ProofRow {
-  return { what, figure, bound, ok };
 }

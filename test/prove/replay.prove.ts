@@ -12,6 +12,7 @@ import {
   addPerson,
   type ProofDatabase,
   type ProofRow,
+  row,
   startProofDatabase,
 } from '../support/proof-world.js';
 import { quantile } from '../support/quantile.js';
@@ -125,10 +126,6 @@ export function run(): AsyncGenerator<ProofRow> {
       tookS <= 600,
     );
   });
-}
-
-function row(what: string, figure: string, bound: string, ok: boolean): ProofRow {
-  return { what, figure, bound, ok };
 }
 
 function untilTrue(fits: () => boolean, what: string): Promise<unknown> {

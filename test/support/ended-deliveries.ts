@@ -1,7 +1,9 @@
 import type { Pool } from '@ghost/db';
 import { hookLane } from '@ghost/queue';
 
+import { PATIENT } from './patient.js';
 import { proveLanes } from './prove-lanes.js';
+import { uuidAt } from './uuid-at.js';
 
 export interface EndedDeliveries {
   deliveries: number;
@@ -34,17 +36,10 @@ export async function addEnded(
   return rows.map(({ id }) => id).sort();
 }
 
-/** `pg` reads a client-side time-out from the query, though its types do not say so. */
-const PATIENT = { query_timeout: 600_000 } as object;
-
-/** A uuid v7 of the time `at`. */
-const idOf = (at: string) =>
-  `overlay(gen_random_uuid()::text placing left(retention_first_id(${at})::text, 13) from 1)::uuid`;
-
 const ADD_ENDED = `
   WITH hook AS (SELECT id, repository_id FROM hook WHERE id = $1), event AS (
     INSERT INTO outbox_event (id, type, version, repository_id, comment_id, payload, created_at, processed_at)
-    SELECT ${idOf('t.at')}, $5, 1, h.repository_id, $6::bigint, '{}', t.at, t.at
+    SELECT ${uuidAt('t.at')}, $5, 1, h.repository_id, $6::bigint, '{}', t.at, t.at
     FROM hook h, generate_series(1, $2::int) n
     CROSS JOIN LATERAL (SELECT now() - $4::float8 * interval '1 minute' - ($2::int - n) * interval '1 millisecond' AS at) t
     RETURNING id, created_at AS at
@@ -54,7 +49,7 @@ const ADD_ENDED = `
   ), job AS (
     INSERT INTO delivery_job (id, idempotency_key, event_id, content_id, kind, version, lane, hook_id, repository_id, own, run_at,
       created_at, expires_at, attempts, tries, lease_no, status, finished_at, last_error)
-    SELECT ${idOf('e.at')}, 'webhook:' || e.id || ':' || h.id, e.id, e.id, 'webhook', 1, 'hook:' || h.id, h.id, h.repository_id,
+    SELECT ${uuidAt('e.at')}, 'webhook:' || e.id || ':' || h.id, e.id, e.id, 'webhook', 1, 'hook:' || h.id, h.id, h.repository_id,
       jsonb_build_object('event', $5::text), e.at, e.at, e.at + interval '7 days', 16, 16, 16, $3, e.at,
       CASE WHEN $3 <> 'delivered' THEN 'http_500' END
     FROM event e, hook h

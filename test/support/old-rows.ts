@@ -1,5 +1,8 @@
 import type { Pool } from '@ghost/db';
 
+import { PATIENT } from './patient.js';
+import { uuidAt } from './uuid-at.js';
+
 export interface OldEvents {
   events: number;
   daysAgo: number;
@@ -24,17 +27,10 @@ export async function addOldEvents(pool: Pool, old: OldEvents): Promise<string[]
   return rows.map((row) => row.id);
 }
 
-/** `pg` reads a client-side time-out from the query, though its types do not say so. */
-const PATIENT = { query_timeout: 600_000 } as object;
-
-/** A uuid v7 of the time `at`. */
-const idOf = (at: string) =>
-  `overlay(gen_random_uuid()::text placing left(retention_first_id(${at})::text, 13) from 1)::uuid`;
-
 const ADD_EVENTS = `
   WITH event AS (
     INSERT INTO outbox_event (id, type, version, payload, created_at, processed_at)
-    SELECT ${idOf('t.at')}, 'comment.created', 1, '{}', t.at, CASE WHEN $6::boolean THEN t.at END
+    SELECT ${uuidAt('t.at')}, 'comment.created', 1, '{}', t.at, CASE WHEN $6::boolean THEN t.at END
     FROM generate_series(1, $1::int) n
     CROSS JOIN LATERAL (SELECT now() - $2::int * interval '1 day' - n * interval '1 millisecond' AS at) t
     RETURNING id, created_at AS at
@@ -47,7 +43,7 @@ const ADD_EVENTS = `
   ), job AS (
     INSERT INTO delivery_job (id, idempotency_key, event_id, content_id, kind, version, lane, hook_id, own, run_at, created_at,
       expires_at, status, finished_at)
-    SELECT ${idOf('at')}, 'webhook:' || id || ':' || h, id, id, 'webhook', 1, 'hook:' || h, h, '{"event":"comment.created"}', at, at,
+    SELECT ${uuidAt('at')}, 'webhook:' || id || ':' || h, id, id, 'webhook', 1, 'hook:' || h, h, '{"event":"comment.created"}', at, at,
       at + interval '7 days', $4, CASE WHEN $4 <> 'pending' THEN at END
     FROM event, generate_series(900001, 900000 + $3::int) h
   ), skip AS (

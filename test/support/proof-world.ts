@@ -20,6 +20,10 @@ export interface ProofRow {
   ok: boolean;
 }
 
+export function row(what: string, figure: string, bound: string, ok: boolean): ProofRow {
+  return { what, figure, bound, ok };
+}
+
 /** A migrated database on a server of its own that is durable, as in production. */
 export interface ProofDatabase {
   readonly url: string;

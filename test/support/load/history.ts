@@ -1,5 +1,6 @@
 import type { Pool } from '@ghost/db';
 
+import { PATIENT } from '../patient.js';
 import { progress } from '../progress.js';
 
 const A_STATEMENT = 250_000;
@@ -57,9 +58,6 @@ export async function analyzeHistory(pool: Pool): Promise<void> {
   await client.query({ ...PATIENT, text: 'ANALYZE delivery_attempt, delivery_job' });
   client.release(true);
 }
-
-/** `pg` reads a client-side time-out from the query, though its types do not say so. */
-const PATIENT = { query_timeout: 600_000 } as object;
 
 const jobOf = (hook: string) => `md5(${hook}::bigint || ':' || n / ${ATTEMPTS_A_JOB})::uuid`;
 

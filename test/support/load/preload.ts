@@ -3,6 +3,7 @@ import { hookLane } from '@ghost/queue';
 import { encrypt } from '@ghost/vault';
 
 import { keyRing, SEED_SECRET } from '../delivery-seed.js';
+import { PATIENT } from '../patient.js';
 import { proveLanes } from '../prove-lanes.js';
 import { waitUntil } from '../wait-until.js';
 
@@ -132,9 +133,6 @@ async function changeLanes(pool: Pool, hookIds: readonly number[], change: strin
     [hookIds],
   );
 }
-
-/** `pg` reads a client-side time-out from the query, though its types do not say so. */
-const PATIENT = { query_timeout: 600_000 } as object;
 
 const INSERT_JOBS = `
   INSERT INTO delivery_job (id, idempotency_key, content_id, kind, version, lane, hook_id, own, run_at, created_at, expires_at,
