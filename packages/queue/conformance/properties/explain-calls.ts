@@ -1,5 +1,7 @@
 import type { Call, Seen } from './calls.js';
-import { Objection, type QueueModel } from './queue-model.js';
+import { Objection } from './objection.js';
+import { observe } from './observe.js';
+import type { QueueModel } from './queue-model.js';
 
 /**
  * Finds an order in which verbs that ran at once can have run one after the other, so that each
@@ -14,7 +16,7 @@ export function explainCalls(model: QueueModel, calls: readonly Call[], seen: Se
   const search = (before: QueueModel, rest: readonly Call[]): QueueModel | undefined => {
     try {
       if (rest.length === 0) {
-        before.observe(seen);
+        observe(before, seen);
         return before;
       }
     } catch (error) {

@@ -5,7 +5,9 @@ import { hookLane } from '@ghost/queue';
 import { type OpenTransaction, type QueueHarness, WEBHOOKS } from '../queue-harness.js';
 import { explainCalls } from './explain-calls.js';
 import type { Call, ClaimWish, Seen } from './calls.js';
-import { Objection, QueueModel } from './queue-model.js';
+import { Objection } from './objection.js';
+import { observe } from './observe.js';
+import { QueueModel } from './queue-model.js';
 import { LANES, type Report, type Step, type TxVerb, type Verb, WORKERS } from './steps.js';
 import { LEASE_UNITS, UNIT_MS, VerbPlans, type Worker, workerOf } from './verb-plans.js';
 
@@ -134,7 +136,7 @@ export class PropertyRun {
   }
 
   async #observe(): Promise<void> {
-    this.#model.observe(await this.#see([]));
+    observe(this.#model, await this.#see([]));
   }
 
   async #see(calls: readonly Call[]): Promise<Seen> {

@@ -1,6 +1,3 @@
-import type { Settled } from '@ghost/queue';
-
-import type { LaneState } from '../queue-states.js';
 import {
   isStale,
   judge,
@@ -8,33 +5,11 @@ import {
   type ModelLane,
   newLane,
   slotsAtMost,
-  UNIT_S,
 } from './model-lane.js';
-import type { Call, ClaimCall, Seen } from './calls.js';
+import type { Call, ClaimCall } from './calls.js';
+import { DIED, type ModelJob, newJob, SUSPECT } from './model-job.js';
+import { expectSame, Objection } from './objection.js';
 import { LIFE_UNITS, type Report } from './steps.js';
-
-interface ModelJob {
-  readonly id: string;
-  readonly lane: string;
-  status: Settled['status'];
-  dueAt: number;
-  expiresAt: number;
-  attempts: number;
-  tries: number;
-  /** Claims since the last result: at two it is claimed alone, at five it is dead. */
-  abandoned: number;
-  /** The lease whose word counts, whether its time is over or not. */
-  lease: { no: number; until: number } | null;
-  lastNo: number;
-  /** Leases that had their say: told again, they change nothing. */
-  settled: number[];
-}
-
-const SUSPECT = 2;
-const DIED = 5;
-
-/** What the queue did and the model forbids. */
-export class Objection extends Error {}
 
 /** What the queue should be, in a few lines: time in units, no locks, one verb after the other. */
 export class QueueModel {
@@ -159,51 +134,8 @@ export class QueueModel {
     return this.inLane(name).some((job) => job.abandoned > SUSPECT && this.isLive(job));
   }
 
-  /** Compares what is seen while nothing runs; what the queue may do by itself is taken over. */
-  observe(seen: Seen): void {
-    for (const job of this.jobs.values()) {
-      const is = seen.jobs.get(job.id);
-      if (!is) throw new Objection(`job ${job.id} is gone`);
-      if (this.mayBeOver(job) && (is.status === 'dead' || is.status === 'cancelled')) {
-        job.status = is.status;
-        job.lease = null;
-      }
-      const { status, attempts, tries } = job;
-      const leased = this.isLive(job);
-      expectSame(`job ${job.id}`, is, { status, attempts, tries, leased });
-      // Of two results of one lease that came at once it tells which one counted.
-      const dueIn = Math.max(0, Math.round(is.dueInMs / (UNIT_S * 1000)));
-      const waits = Math.max(0, job.dueAt - this.now);
-      if (status === 'pending' && !leased && dueIn !== waits) {
-        throw new Objection(`job ${job.id} is due in ${dueIn} units, not in ${waits}`);
-      }
-    }
-    for (const [name, lane] of this.lanes) {
-      const is = seen.lanes.get(name);
-      if (lane.there !== (is !== undefined))
-        throw new Objection(`${name} should be there: ${lane.there}`);
-      if (!is) continue;
-      this.#takeOver(name, lane, is);
-      const { held, limit, standing, earned, failures, rests } = lane;
-      const sure = rests.least > this.now || rests.most <= this.now;
-      const resting = sure ? rests.least > this.now : is.resting;
-      expectSame(`lane ${name}`, is, { held, limit, standing, earned, failures, resting });
-    }
-  }
-
-  #takeOver(name: string, lane: ModelLane, is: LaneState): void {
-    if (lane.loose || this.#isLoose(name, lane)) {
-      lane.standing = is.standing;
-      lane.earned = is.earned;
-      lane.loose = false;
-    }
-    if (lane.doubt) {
-      if (is.failures >= lane.failures) lane.failures = is.failures;
-      lane.doubt = false;
-    }
-  }
-
-  #isLoose(name: string, lane: ModelLane): boolean {
+  /** Whether a claim that looks there may change what a lane may have. */
+  isLoose(name: string, lane: ModelLane): boolean {
     const suspects = this.inLane(name).some((job) => job.abandoned >= SUSPECT && !this.isLive(job));
     return suspects || lane.standing === 'suspect' || isStale(lane, this.now);
   }
@@ -212,25 +144,13 @@ export class QueueModel {
     if (answer !== jobs.length) throw new Objection(`${answer} of ${jobs.length} were new`);
     for (const { id, lane, delay } of jobs) {
       this.lane(lane).there = true;
-      this.jobs.set(id, {
-        id,
-        lane,
-        status: 'pending',
-        dueAt: this.now + delay,
-        expiresAt: this.now + LIFE_UNITS,
-        attempts: 0,
-        tries: 0,
-        abandoned: 0,
-        lease: null,
-        lastNo: 0,
-        settled: [],
-      });
+      this.jobs.set(id, newJob(id, lane, this.now, this.now + delay));
     }
   }
 
   #claim(call: ClaimCall): void {
     const { jobs, lanes, slowJobs, alone, leaseUnits, answer } = call;
-    for (const [name, lane] of this.lanes) lane.loose ||= this.#isLoose(name, lane);
+    for (const [name, lane] of this.lanes) lane.loose ||= this.isLoose(name, lane);
     if (answer.length > jobs) throw new Objection(`a claim of ${jobs} brought ${answer.length}`);
     const slow = answer.filter((one) => one.slow).length;
     if (!alone && slow > slowJobs) throw new Objection(`${slow} slow jobs, not ${slowJobs}`);
@@ -411,10 +331,4 @@ function added(to: LaneEffects | undefined, { outcome, fault, rest }: Report): L
 
 function keyOf({ id, leaseNo }: { id: string; leaseNo: number }): string {
   return `${id} ${leaseNo}`;
-}
-
-function expectSame<T extends object>(what: string, got: T, expected: Partial<T>): void {
-  const differ = Object.entries(expected).filter(([key, value]) => got[key as keyof T] !== value);
-  if (differ.length === 0) return;
-  throw new Objection(`${what} is ${JSON.stringify(got)}, expected ${JSON.stringify(expected)}`);
 }
