@@ -6,6 +6,7 @@ import { FanoutWorld, gate, type RunningOutbox } from '../../../../test/support/
 import { startTcpProxy } from '../../../../test/support/tcp-proxy.js';
 import { waitUntil } from '../../../../test/support/wait-until.js';
 import type { FanoutConsumer } from './fanout-consumer.js';
+import type { OutboxDrain } from './outbox-drain.js';
 
 /** A listener that lost its connection connects again after 5 s. */
 const RECONNECTED_WITHIN_MS = 15_000;
@@ -95,7 +96,8 @@ describe('a wake during a drain', () => {
     await world.untilProcessed(await world.publishComment(place));
     await looked.opened;
     const event = await world.publishComment(place);
-    await until('the wake', () => Reflect.get(outbox.service, 'rerun') === true);
+    const pages = Reflect.get(outbox.service, 'pages') as OutboxDrain;
+    await until('the wake', () => Reflect.get(pages, 'woken') === true);
     answer.open();
     await world.untilProcessed(event);
     expect(await world.countJobs(event)).toBe(1);

@@ -35,10 +35,9 @@ import { DeliveryWake } from './delivery-wake.js';
 import { describeError } from './describe-error.js';
 import { fanOutPage, type PageOutcome } from './fan-out-page.js';
 import type { ClaimedProgress, FanoutConsumer } from './fanout-consumer.js';
+import { OutboxDrain } from './outbox-drain.js';
 import { OutboxProgress } from './outbox-progress.js';
 
-/** Pages under way at once, so rows claimed at once: a row is charged when it starts. */
-const BATCH_SIZE = 4;
 /** The longest wait while something is unfinished; with nothing unfinished no timer runs at all. */
 const RETRY_INTERVAL_MS = 15 * 60_000;
 /**
@@ -49,19 +48,8 @@ const RETRY_INTERVAL_MS = 15 * 60_000;
 const PAGE_PAUSE_MS = 100;
 /** A due row that could not be claimed is held by somebody's open page: looking at once would spin. */
 const OVERDUE_WAIT_MS = 250;
-/** While a page runs: how long something that came due may wait for the next look. */
-const LOOK_AGAIN_MS = 500;
 const RECONNECT_DELAY_MS = 5000;
 const LONGEST_RECONNECT_MS = 60_000;
-/** After a statement that the server ended (deadlock, full disk) while it answers others; doubles. */
-const OUTAGE_PAUSE_MS = 1000;
-const LONGEST_OUTAGE_PAUSE_MS = 60_000;
-
-const FAILURE_EVENT = {
-  retry: 'outbox.failed',
-  set_aside: 'outbox.set_aside',
-  fenced: 'outbox.fenced',
-} as const;
 
 /**
  * Hands each committed event to every consumer, page by page, at least once and oldest first. Several
@@ -75,19 +63,12 @@ export class OutboxService implements OnApplicationBootstrap, OnApplicationShutd
   private readonly listener: Listener;
   private readonly clock: ClockWatch;
   private readonly delivery: DeliveryWake;
+  private readonly pages: OutboxDrain;
   private timer: NodeJS.Timeout | undefined;
   private draining: Promise<void> | undefined;
-  private rerun = false;
   private stopped = false;
-  /** Whether a page was saved since the last drain that ended in order. */
-  private worked = false;
-  /** Wakes the drain that waits for its pages. */
-  private signal: () => void = () => undefined;
-  /** Set when the database answers nothing at all: ends the drain. */
-  private unreachable: Error | undefined;
-  /** Drains in a row that failed, and pages in a row that an outage broke off. */
+  /** Drains in a row that failed. */
   private failedDrains = 0;
-  private brokenPages = 0;
 
   constructor(
     @Inject(POOL) private readonly pool: Pool,
@@ -105,6 +86,12 @@ export class OutboxService implements OnApplicationBootstrap, OnApplicationShutd
     this.progress = new OutboxProgress(this.sql, settings.outboxRetryBaseMs);
     this.delivery = new DeliveryWake(settings.deliveryWakeUrl, (error) => {
       this.logger.debug({ event: 'outbox.wake_failed', ...describeError(error) });
+    });
+    this.pages = new OutboxDrain({
+      progress: this.progress,
+      dispatch: (claimed) => this.dispatch(claimed),
+      delivery: this.delivery,
+      logger,
     });
     this.listener = new Listener({
       connectionString: connection.listenUrl,
@@ -157,7 +144,7 @@ export class OutboxService implements OnApplicationBootstrap, OnApplicationShutd
     this.stopped = true;
     this.clock.stop();
     clearTimeout(this.timer);
-    this.signal();
+    this.pages.stop();
     const interrupted = this.draining;
     await Promise.all([this.listener.stop(), interrupted, this.delivery.stop()]);
     if (!interrupted) return;
@@ -172,28 +159,23 @@ export class OutboxService implements OnApplicationBootstrap, OnApplicationShutd
     if (this.stopped) return;
     // A wake during a drain may be for a row that the drain already looked past.
     if (this.draining) {
-      this.rerun = true;
-      this.signal();
+      this.pages.wake();
       return;
     }
     clearTimeout(this.timer);
     this.timer = undefined;
     this.draining = this.drainAndPlan().finally(() => {
       this.draining = undefined;
-      if (!this.rerun) return;
-      this.rerun = false;
-      this.wake();
+      if (this.pages.takeWake()) this.wake();
     });
   }
 
   private async drainAndPlan(): Promise<void> {
-    this.unreachable = undefined;
     try {
       await this.drain();
       const dueInMs = await this.progress.nextDueInMs();
       this.failedDrains = 0;
-      if (this.worked) {
-        this.worked = false;
+      if (this.pages.takeSaved()) {
         this.retention.worked();
         this.cancelling.worked();
       }
@@ -222,68 +204,7 @@ export class OutboxService implements OnApplicationBootstrap, OnApplicationShutd
    * @throws when the database does not answer, after the pages under way have ended
    */
   async drain(): Promise<void> {
-    const running = new Map<ClaimedProgress, Promise<void>>();
-    try {
-      await this.progress.tidy();
-      let more = true;
-      while (!this.stopped && this.unreachable === undefined) {
-        const woken = new Promise<void>((resolve) => {
-          this.signal = resolve;
-        });
-        // A claim that came short took all there was: the next is after a wake, or the last page.
-        if (mayStart(running) && (more || this.rerun || running.size === 0)) {
-          this.rerun = false;
-          more = await this.startDue(running);
-        }
-        if (running.size > 0) {
-          const waited = dueIn(LOOK_AGAIN_MS);
-          // A page that waits for a lock must not keep others from what comes due meanwhile.
-          if (await Promise.race([...running.values(), woken, waited.due])) more = true;
-          waited.cancel();
-        } else if (!more && !this.rerun) break;
-      }
-    } finally {
-      await Promise.all(running.values());
-    }
-    if (this.unreachable !== undefined) throw this.unreachable;
-    await this.progress.closeEnded();
-  }
-
-  /** Claims what can start now and starts it; tells whether more may be due. */
-  private async startDue(running: Map<ClaimedProgress, Promise<void>>): Promise<boolean> {
-    const free = BATCH_SIZE - running.size;
-    const { claimed, setAside } = await this.progress.claim(free, running.size === 0);
-    for (const { eventId, type, consumer, error } of setAside) {
-      this.logger.error({ event: 'outbox.set_aside', event_id: eventId, type, consumer, error });
-    }
-    if (this.stopped) {
-      await this.progress.giveBack(claimed);
-      return false;
-    }
-    for (const row of claimed) {
-      const page = this.run(row).finally(() => running.delete(row));
-      running.set(row, page);
-    }
-    // Behind a suspect and what was set aside the claim did not look.
-    return claimed.length === free || setAside.length > 0 || claimed.some((row) => row.suspect);
-  }
-
-  /** Runs one page to its outcome; never rejects. */
-  private async run(claimed: ClaimedProgress): Promise<void> {
-    const startedAt = performance.now();
-    try {
-      const outcome = await this.dispatch(claimed);
-      const line = {
-        event_id: claimed.event.id,
-        type: claimed.event.type,
-        consumer: claimed.consumer,
-        ms: Math.round(performance.now() - startedAt),
-      };
-      await this.conclude(claimed, outcome, line);
-    } catch (error) {
-      // Not even the outcome could be written; the lease ends by itself.
-      this.unreachable = new Error('The outcome of a page could not be written', { cause: error });
-    }
+    await this.pages.drain();
   }
 
   /** Hands a page to its consumer. Each has its own progress: one that fails stops no other. */
@@ -307,60 +228,4 @@ export class OutboxService implements OnApplicationBootstrap, OnApplicationShutd
         return assertNever(name);
     }
   }
-
-  private async conclude(
-    claimed: ClaimedProgress,
-    outcome: PageOutcome,
-    line: object,
-  ): Promise<void> {
-    switch (outcome.state) {
-      case 'saved': {
-        const { jobs, skipped, last } = outcome;
-        this.logger.info({ event: 'outbox.fanned_out', ...line, jobs, skipped, last });
-        this.brokenPages = 0;
-        this.worked = true;
-        if (last) this.progress.end(claimed);
-        if (jobs > 0) this.delivery.wake();
-        return;
-      }
-      case 'fenced':
-        // Its lease was lost to another start: nothing was written.
-        this.logger.info({ event: 'outbox.fenced', ...line });
-        return;
-      case 'failed': {
-        const described = describeError(outcome.error);
-        const { attempts } = claimed;
-        const state = await this.progress.fail(claimed, described.error);
-        const level = state === 'set_aside' ? 'error' : 'warn';
-        this.logger[level]({ event: FAILURE_EVENT[state], ...line, ...described, attempts });
-        return;
-      }
-      case 'outage': {
-        this.logger.warn({ event: 'outbox.interrupted', ...line, ...describeError(outcome.error) });
-        this.progress.owe(claimed);
-        // Its commit may have been kept, and only the answer lost: then somebody has to close and wake.
-        this.progress.sweepAgain();
-        this.delivery.wake();
-        const pauseMs = OUTAGE_PAUSE_MS * 2 ** this.brokenPages;
-        this.brokenPages += 1;
-        return this.progress.payBack(Math.min(pauseMs, LONGEST_OUTAGE_PAUSE_MS));
-      }
-      default:
-        return assertNever(outcome);
-    }
-  }
-}
-
-/** Resolves to true after a time, unless it is cancelled before. */
-function dueIn(delayMs: number): { due: Promise<true>; cancel: () => void } {
-  let timer: NodeJS.Timeout | undefined;
-  const due = new Promise<true>((resolve) => {
-    timer = setTimeout(() => resolve(true), delayMs);
-  });
-  return { due, cancel: () => clearTimeout(timer) };
-}
-
-/** A suspect runs alone: what it may kill is then itself only. */
-function mayStart(running: ReadonlyMap<ClaimedProgress, unknown>): boolean {
-  return running.size < BATCH_SIZE && ![...running.keys()].some((row) => row.suspect);
 }
