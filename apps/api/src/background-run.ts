@@ -1,3 +1,5 @@
+import { orAfter } from './or-after.js';
+
 const GOODBYE_MS = 1_000;
 
 /** What goes on behind the requests: one run at a time, told by its signal when its process stops. */
@@ -27,11 +29,6 @@ export class BackgroundRun {
     this.stopping.abort();
     if (this.running === undefined) return;
     // Before its pause a step takes some milliseconds; one that gets no answer ends with the process.
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, GOODBYE_MS);
-    });
-    await Promise.race([this.running, late]);
-    clearTimeout(timer);
+    await orAfter(GOODBYE_MS, this.running, undefined);
   }
 }

@@ -2,6 +2,7 @@ import type { Pool } from '@ghost/db';
 import { Inject, Injectable } from '@nestjs/common';
 
 import { POOL } from '../database/tokens.js';
+import { orAfter } from '../or-after.js';
 import { OutboxService } from '../outbox/outbox.service.js';
 
 /** A probe gives up sooner than the pool does. */
@@ -32,18 +33,10 @@ export class ReadinessService {
   }
 
   private async databaseAnswers(): Promise<boolean> {
-    let timer: NodeJS.Timeout | undefined;
-    const tooLate = new Promise<boolean>((resolve) => {
-      timer = setTimeout(() => resolve(false), DATABASE_TIMEOUT_MS);
-    });
     const answer = this.pool.query('SELECT 1').then(
       () => true,
       () => false,
     );
-    try {
-      return await Promise.race([answer, tooLate]);
-    } finally {
-      clearTimeout(timer);
-    }
+    return orAfter(DATABASE_TIMEOUT_MS, answer, false);
   }
 }
