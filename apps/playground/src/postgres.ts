@@ -16,6 +16,7 @@ import {
   startFailure,
   whenEnded,
 } from './embedded/program-output.js';
+import { settledWithin } from './processes/settled-within.js';
 
 export { PostgresStartError } from './embedded/postgres-start-error.js';
 
@@ -242,13 +243,9 @@ async function createDatabase(port: number): Promise<void> {
 /** SIGINT is Postgres' fast shutdown; SIGTERM would wait for clients to leave. */
 async function endServer(server: Server, dataDir: string): Promise<void> {
   const { child, exited } = server;
-  const ended = async (signal: NodeJS.Signals, waitMs: number) => {
+  const ended = (signal: NodeJS.Signals, waitMs: number) => {
     child.kill(signal);
-    const timeout = new AbortController();
-    const waited = delay(waitMs, false, { signal: timeout.signal }).catch(() => false);
-    const done = await Promise.race([exited.then(() => true), waited]);
-    timeout.abort();
-    return done;
+    return settledWithin(exited, waitMs);
   };
   if (!(await ended('SIGINT', STOP_WITHIN_MS)) && !(await ended('SIGQUIT', QUIT_WITHIN_MS))) {
     child.kill('SIGKILL');

@@ -1,6 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import { setTimeout as delay } from 'node:timers/promises';
+
+import { settledWithin } from '../processes/settled-within.js';
 import { PostgresStartError, type PostgresStartFailure } from './postgres-start-error.js';
 
 const LOG_LINES_KEPT = 20;
@@ -20,12 +21,7 @@ export async function whenEnded(child: ChildProcess): Promise<ProgramEnd> {
     child.once('error', () => resolve({ code: null, signal: null }));
     child.once('exit', (code, signal) => resolve({ code, signal }));
   });
-  const timeout = new AbortController();
-  await Promise.race([
-    drained,
-    delay(DRAIN_WITHIN_MS, undefined, { signal: timeout.signal }).catch(() => undefined),
-  ]);
-  timeout.abort();
+  await settledWithin(drained, DRAIN_WITHIN_MS);
   return end;
 }
 

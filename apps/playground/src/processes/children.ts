@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 import type { LineLog } from './line-log.js';
+import { settledWithin } from './settled-within.js';
 import { READY_SIGNATURE_ENV, READY_SIGNATURE_HEADER } from '../sign-readiness-names.js';
 
 const READY_WITHIN_MS = 60_000;
@@ -145,12 +146,4 @@ function whenEnded(child: ChildProcess): Promise<ChildEnd> {
     child.once('error', () => resolve({ code: null, signal: null }));
     child.once('exit', (code, signal) => resolve({ code, signal }));
   });
-}
-
-async function settledWithin(promise: Promise<unknown>, ms: number): Promise<boolean> {
-  const timeout = new AbortController();
-  const late = delay(ms, false, { signal: timeout.signal }).catch(() => false);
-  const settled = await Promise.race([promise.then(() => true), late]);
-  timeout.abort();
-  return settled;
 }
