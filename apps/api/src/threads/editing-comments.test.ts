@@ -5,7 +5,7 @@ import { proveLanes } from '../../../../test/support/prove-lanes.js';
 import { nextPage } from '../../../../test/support/next-page.js';
 import { type Person, startTestApi, type TestApi } from '../../../../test/support/test-api.js';
 import { untilBlocked } from '../../../../test/support/until-blocked.js';
-import { waitUntil } from '../../../../test/support/wait-until.js';
+import { untilFannedOut } from '../../../../test/support/until-fanned-out.js';
 
 const REPOSITORY = '/repos/ada/engine';
 const THREAD = `${REPOSITORY}/threads/1`;
@@ -44,16 +44,7 @@ async function eventsOf(type: string, commentId: number) {
 
 /** The jobs of a comment's events, once their fan-out has ended. */
 async function jobsOf(commentId: number) {
-  await waitUntil(
-    async () => {
-      const { rows } = await api.pool.query(
-        'SELECT FROM outbox_event WHERE comment_id = $1 AND processed_at IS NULL',
-        [commentId],
-      );
-      return rows.length === 0;
-    },
-    { what: 'the end of the fan-out' },
-  );
+  await untilFannedOut(api.pool);
   const { rows } = await api.pool.query<{
     id: string;
     type: string;

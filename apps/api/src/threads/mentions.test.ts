@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { type Person, startTestApi, type TestApi } from '../../../../test/support/test-api.js';
 import { untilBlocked } from '../../../../test/support/until-blocked.js';
+import { untilFannedOut } from '../../../../test/support/until-fanned-out.js';
 import { waitUntil } from '../../../../test/support/wait-until.js';
 
 let api: TestApi;
@@ -44,16 +45,7 @@ async function comment(who: Person, thread: string, body: string) {
 
 /** The reasons in the mails of an event's fan-out, and in its skips, by login. */
 async function heard(commentId: number) {
-  await waitUntil(
-    async () => {
-      const { rows } = await api.pool.query(
-        'SELECT FROM outbox_event WHERE comment_id = $1 AND processed_at IS NULL',
-        [commentId],
-      );
-      return rows.length === 0;
-    },
-    { what: 'the end of the fan-out' },
-  );
+  await untilFannedOut(api.pool);
   const { rows } = await api.pool.query<{ login: string; what: string }>(
     `SELECT a.login, j.own -> 'slots' ->> 'r' AS what FROM outbox_event e
      JOIN delivery_job j ON j.event_id = e.id JOIN account a ON a.id = j.account_id WHERE e.comment_id = $1
