@@ -14,11 +14,16 @@ export interface EgressProxy {
   pass: string | null;
 }
 
-export type Tunnelled = 'open' | 'refused' | 'failed';
+export type Tunnelled =
+  | { kind: 'open' }
+  | { kind: 'refused' }
+  /** `code`: what the proxy did instead, for the operator's log. */
+  | { kind: 'failed'; code: string };
 
 /**
  * Asks a connected proxy for a tunnel (CONNECT, RFC 9110 §9.3.6). `refused`: the proxy forbids this
- * destination. The socket's end settles it as failed; who aborts destroys the socket.
+ * destination, with a page that says so or without. The socket's end settles it as failed; who aborts
+ * destroys the socket.
  */
 export function openTunnel(
   socket: Socket,
@@ -32,15 +37,13 @@ export function openTunnel(
       socket.off('close', onClose);
       resolve(result);
     };
-    const onClose = () => finish('failed');
+    const onClose = () => finish(failed('PROXY_CLOSED'));
     const onData = (chunk: Buffer) => {
       answer += chunk.toString('latin1');
       const end = answer.indexOf(HEAD_END);
       if (end < 0 && answer.length <= MAX_ANSWER_BYTES) return;
       socket.pause();
-      // Bytes behind the head would be an answer to a request that was not made yet.
-      const clean = end === answer.length - HEAD_END.length;
-      finish(clean ? verdictOf(answer) : 'failed');
+      finish(verdictOf(answer, end));
     };
     socket.on('data', onData);
     socket.once('close', onClose);
@@ -58,9 +61,19 @@ function connectRequest(proxy: EgressProxy, { host, port }: { host: string; port
   return `${lines.join('\r\n')}${HEAD_END}`;
 }
 
-function verdictOf(answer: string): Tunnelled {
-  const status = Number(/^HTTP\/1\.[01] (\d{3})/u.exec(answer)?.[1]);
-  if (status >= 200 && status < 300) return 'open';
+/** @param end - of its head; below 0: not within the bound */
+function verdictOf(answer: string, end: number): Tunnelled {
+  const status = /^HTTP\/1\.[01] (\d{3})(?=[ \r])/u.exec(answer)?.[1];
+  if (end < 0 || status === undefined) return failed('PROXY_ANSWER_MALFORMED');
+  if (status.startsWith('2')) {
+    // Bytes behind it would be an answer to a request that was not made yet.
+    const clean = end === answer.length - HEAD_END.length;
+    return clean ? { kind: 'open' } : failed('PROXY_SPOKE_FIRST');
+  }
   // 403 from a proxy that judges addresses is what a refused address is without one.
-  return status === 403 ? 'refused' : 'failed';
+  return status === '403' ? { kind: 'refused' } : failed(`PROXY_ANSWERED_${status}`);
+}
+
+function failed(code: string): Tunnelled {
+  return { kind: 'failed', code };
 }

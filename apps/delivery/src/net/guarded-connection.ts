@@ -114,18 +114,20 @@ async function dialByProxy(
   const plain = await connectTo(proxy.host, proxy.port, undefined, signal);
   const reached =
     plain.ok && proxy.secure ? await secure(plain.socket, proxy.host, true, dialer, signal) : plain;
-  if (!reached.ok) return fault('proxy_failed');
+  if (!reached.ok) {
+    return fault('proxy_failed', reached.kind === 'fault' ? reached.code : undefined);
+  }
   const { socket } = reached;
   const abort = () => socket.destroy();
   signal.addEventListener('abort', abort, { once: true });
   const tunnel = await openTunnel(socket, proxy, target);
   signal.removeEventListener('abort', abort);
   progress.timings.connect = connectedIn();
-  if (tunnel === 'open') return reached;
+  if (tunnel.kind === 'open') return reached;
   socket.destroy();
-  return tunnel === 'refused'
+  return tunnel.kind === 'refused'
     ? { ok: false, kind: 'forbidden', reason: 'proxy_refused', address: null }
-    : fault('proxy_failed');
+    : fault('proxy_failed', tunnel.code);
 }
 
 type Addresses = { ok: true; addresses: string[] } | Extract<Dialed, { ok: false }>;

@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import path from 'node:path';
 
 import { GENERIC_REFUSAL } from '@ghost/policy';
@@ -7,14 +6,7 @@ import { describe, expect, test } from 'vitest';
 
 import type { DnsAnswer } from '../../../../test/support/dns-server.js';
 import { REPOSITORY } from '../../../../test/support/ghost-processes.js';
-import {
-  dnsServer,
-  rawServer,
-  receiver,
-  secureReceiver,
-} from '../../../../test/support/servers-of-a-test.js';
-import { TEST_CERTIFICATE } from '../../../../test/support/tls-certificate.js';
-import { waitUntil } from '../../../../test/support/wait-until.js';
+import { dnsServer, rawServer, receiver } from '../../../../test/support/servers-of-a-test.js';
 import {
   factsOf,
   policyOf,
@@ -212,87 +204,5 @@ describe('a DNS server without an answer', () => {
     const { send } = webhookSender({ dns, deadlineMs: 500 });
     const { outcome } = await send('http://endpoint.example.com:8080/');
     expect(outcome).toMatchObject({ verdict, reason: reasons[behaviour] });
-  });
-});
-
-describe('an egress proxy', () => {
-  /** Tunnels everything to one port, and says what it was asked. */
-  async function proxyTo(port: number, answer = 'HTTP/1.1 200 Connection established') {
-    const asked: string[] = [];
-    const server = await rawServer((socket) =>
-      socket.once('data', (chunk) => {
-        asked.push(chunk.toString());
-        socket.write(`${answer}\r\n\r\n`);
-        const upstream = connect(port, '127.0.0.1');
-        upstream.on('error', () => undefined);
-        socket.on('close', () => upstream.destroy());
-        socket.pipe(upstream).pipe(socket);
-      }),
-    );
-    return { asked, port: server.port };
-  }
-
-  test('is asked for each destination by name, and carries plain and secure webhooks', async () => {
-    const target = await receiver();
-    const proxy = await proxyTo(target.port);
-    const settings = { policy: PUBLIC_ONLY, proxyPort: proxy.port };
-    const { outcome } = await webhookSender(settings).send('http://hooks.example.com:8080/x');
-    expect(outcome.verdict).toBe('delivered');
-    expect(proxy.asked).toEqual([
-      'CONNECT hooks.example.com:8080 HTTP/1.1\r\nhost: hooks.example.com:8080\r\nproxy-authorization: Basic dTpw\r\n\r\n',
-    ]);
-    expect(target.requests()[0]?.headers.host).toBe('hooks.example.com:8080');
-    expect(target.requests()[0]?.headers).not.toHaveProperty('proxy-authorization');
-
-    const secure = await secureReceiver();
-    const secureProxy = await proxyTo(secure.port);
-    const sent = await webhookSender({
-      policy: PUBLIC_ONLY,
-      proxyPort: secureProxy.port,
-      trust: TEST_CERTIFICATE,
-    }).send('https://hooks.example.com/x');
-    expect(sent.outcome.verdict).toBe('delivered');
-    expect(secure.asked).toEqual(['hooks.example.com']);
-  });
-
-  test('that forbids a destination is a refused address; one that fails is tried again', async () => {
-    const target = await receiver();
-    const forbidding = await proxyTo(target.port, 'HTTP/1.1 403 Forbidden');
-    const { send } = webhookSender({ policy: PUBLIC_ONLY, proxyPort: forbidding.port });
-    expect((await send('http://hooks.example.com/')).outcome).toMatchObject({
-      verdict: 'retry',
-      reason: 'forbidden_address',
-      facts: { message: GENERIC_REFUSAL, timings: { total: 0 } },
-    });
-    const broken = await proxyTo(target.port, 'HTTP/1.1 502 Bad Gateway');
-    expect(
-      (
-        await webhookSender({ policy: PUBLIC_ONLY, proxyPort: broken.port }).send(
-          'http://hooks.example.com/',
-        )
-      ).outcome,
-    ).toMatchObject({ verdict: 'retry', reason: 'proxy_failed' });
-    expect(target.requests()).toHaveLength(0);
-  });
-
-  test('lifts no rule for literals', async () => {
-    const target = await receiver();
-    const proxy = await proxyTo(target.port);
-    const { outcome } = await webhookSender({ policy: PUBLIC_ONLY, proxyPort: proxy.port }).send(
-      target.url,
-    );
-    expect(outcome.verdict).toBe('hold');
-    expect(proxy.asked).toEqual([]);
-  });
-
-  test('that never answers is cut off at the deadline', async () => {
-    const silent = await rawServer(() => undefined);
-    const { outcome } = await webhookSender({
-      policy: PUBLIC_ONLY,
-      proxyPort: silent.port,
-      deadlineMs: 200,
-    }).send('http://hooks.example.com/');
-    expect(outcome).toMatchObject({ verdict: 'retry', reason: 'connection_timeout' });
-    await waitUntil(() => silent.open() === 0, { what: 'the end of the socket' });
   });
 });
