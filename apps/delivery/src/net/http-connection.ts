@@ -21,6 +21,8 @@ interface Exchange {
  */
 export class HttpConnection {
   readonly socket: Socket;
+  /** By the monotonic clock, in milliseconds. */
+  readonly openedAt = performance.now();
   /** Told when it ends, for whoever keeps it. */
   onClose: (() => void) | undefined;
   #exchange: Exchange | undefined;

@@ -59,6 +59,19 @@ test('a request waits only a moment for the connection of another one', async ()
   expect(kept.acquire('hook 1')).toBeUndefined();
 });
 
+test('let none be used for ever, however busy it is: its name may lead elsewhere by now', async () => {
+  const kept = new KeptConnections(5, 0);
+  const one = await connection();
+  put(kept, 'hook 1', one);
+  expect([one.socket.destroyed, kept.size]).toEqual([true, 0]);
+  void kept.acquire('hook 1');
+  const late = kept.acquire('hook 1');
+  const another = await connection();
+  kept.release('hook 1', 'host', another);
+  // Nor is it handed to who waits.
+  expect([await late, another.socket.destroyed]).toEqual([undefined, true]);
+});
+
 test('forget what was closed meanwhile', async () => {
   const kept = new KeptConnections();
   const one = await connection();

@@ -2,6 +2,8 @@ import type { HttpConnection } from './http-connection.js';
 
 /** Receivers mostly close after 5 s; our own end comes first, so that seldom a closed one is used again. */
 export const KEPT_FOR_MS = 4_000;
+/** However busy it is, one connection is used no longer: its name may lead elsewhere by now, and nobody would ask. */
+const USED_FOR_MS = 60_000;
 /**
  * Idle sockets in all; the oldest is closed for the next, or thousands of lanes would hold one each.
  * In turn over more lanes than are kept each is closed just before it is wanted: 10 % of the CPU (measured).
@@ -34,6 +36,7 @@ interface Turns {
 /** Idle connections, by lane and origin: one destination's sockets are never another's. */
 export class KeptConnections {
   readonly #most: number;
+  readonly #usedForMs: number;
   readonly #byKey = new Map<string, HttpConnection[]>();
   /** Oldest first. */
   readonly #kept = new Map<HttpConnection, Kept>();
@@ -41,8 +44,9 @@ export class KeptConnections {
   readonly #turns = new Map<string, Turns>();
   #sweep: NodeJS.Timeout | undefined;
 
-  constructor(most = KEPT_IN_ALL) {
+  constructor(most = KEPT_IN_ALL, usedForMs = USED_FOR_MS) {
     this.#most = most;
+    this.#usedForMs = usedForMs;
   }
 
   get size(): number {
@@ -85,11 +89,14 @@ export class KeptConnections {
   release(key: string, host: string, connection: HttpConnection | undefined): void {
     const turns = this.#turns.get(key);
     if (turns !== undefined) turns.busy -= 1;
+    const now = performance.now();
+    if (connection !== undefined && now - connection.openedAt >= this.#usedForMs)
+      connection.close();
     const usable = connection?.idle === true;
     // Without one to give, only one that waits for nobody is let go on.
     const next = usable || turns?.busy === 0 ? turns?.waiting.shift() : undefined;
     if (usable && next === undefined) {
-      this.#keep({ key, host, until: performance.now() + KEPT_FOR_MS }, connection);
+      this.#keep({ key, host, until: now + KEPT_FOR_MS }, connection);
     }
     if (next !== undefined) next(usable ? connection : undefined);
     else if (turns?.busy === 0) this.#turns.delete(key);
