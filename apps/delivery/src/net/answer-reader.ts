@@ -51,6 +51,8 @@ export class AnswerReader {
   #size = 0;
   #sizeDigits = 0;
   #trailerLineBytes = 0;
+  /** The byte before was a CR: of framing nothing but LF may follow, and no LF comes without one. */
+  #afterCr = false;
   #chunked = false;
   #reusable = false;
 
@@ -170,31 +172,35 @@ export class AnswerReader {
 
   /** One byte of what stands between the data of chunks (RFC 9112 §7.1). */
   #readFraming(byte: number): 'on' | 'over' | 'broken' {
+    // Whoever ends a line at a lone CR or LF, and whoever does not, read other chunks.
+    if (this.#afterCr !== (byte === LF)) return 'broken';
+    this.#afterCr = byte === CR;
     switch (this.#state) {
       case 'size':
         return this.#readSize(byte);
       case 'extension':
-        if (byte === LF) return this.#beginChunk();
-        return 'on';
+        return byte === LF ? this.#beginChunk() : 'on';
       case 'after_data':
-        if (byte === CR) return 'on';
-        if (byte !== LF) return 'broken';
-        this.#state = 'size';
-        return 'on';
+        if (byte === LF) this.#state = 'size';
+        return byte === LF || byte === CR ? 'on' : 'broken';
       case 'trailer':
-        if (byte === LF) {
-          if (this.#trailerLineBytes === 0) return 'over';
-          this.#trailerLineBytes = 0;
-        } else if (byte !== CR) {
-          this.#trailerLineBytes += 1;
-          // Seldom, and not judged here: such a connection has carried its last answer.
-          this.#reusable = false;
-        }
-        return 'on';
+        return this.#readTrailer(byte);
       case 'data':
       case 'until_close':
         return 'broken';
     }
+  }
+
+  #readTrailer(byte: number): 'on' | 'over' {
+    if (byte === LF) {
+      if (this.#trailerLineBytes === 0) return 'over';
+      this.#trailerLineBytes = 0;
+    } else if (byte !== CR) {
+      this.#trailerLineBytes += 1;
+      // Seldom, and not judged here: such a connection has carried its last answer.
+      this.#reusable = false;
+    }
+    return 'on';
   }
 
   #readSize(byte: number): 'on' | 'broken' {

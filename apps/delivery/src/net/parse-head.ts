@@ -86,6 +86,8 @@ export function parseHead(text: string): ParsedHead {
       framing.kind !== 'until_close' &&
       // Both would be a trap for whoever reads the one or the other (RFC 9112 §6.1).
       !(coding !== '' && length !== undefined) &&
+      // Of more codings, or the same one twice, it is not sure that they end where we think.
+      (coding === '' || coding === ',chunked') &&
       // A body that none may have comes all the same, perhaps when the next answer is waited for.
       !(framing.kind === 'none' && (coding !== '' || Number(length ?? 0) > 0)) &&
       !/(?:^|,)\s*close\s*(?:,|$)/u.test(connection) &&
@@ -104,7 +106,7 @@ function plainValue(raw: string): string {
 function framingOf(status: number, length: string | undefined, coding: string): Framing {
   if (status === 204 || status === 304) return { kind: 'none' };
   if (coding !== '') {
-    return /,\s*chunked\s*$/u.test(coding) ? { kind: 'chunked' } : { kind: 'until_close' };
+    return /,[\t ]*chunked$/u.test(coding) ? { kind: 'chunked' } : { kind: 'until_close' };
   }
   return length === undefined ? { kind: 'until_close' } : { kind: 'length', bytes: Number(length) };
 }
