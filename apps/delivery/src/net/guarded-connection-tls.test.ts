@@ -12,8 +12,9 @@ import {
   TEST_CERTIFICATE,
   TEST_CERTIFICATE_KEY,
 } from '../../../../test/support/tls-certificate.js';
+import { waitUntil } from '../../../../test/support/wait-until.js';
 import { LOOPBACK_ALLOWED } from '../../../../test/support/webhook-sender.js';
-import { dial, type Dialer } from './guarded-connection.js';
+import { codeOf, dial, type Dialer, type DialProgress } from './guarded-connection.js';
 
 const NAME = 'hooks.example.com';
 const TRUST = [TEST_CERTIFICATE];
@@ -26,9 +27,11 @@ interface Aim {
   proxy?: { host: string; port: number };
 }
 
-/** Dials a secure endpoint that its name leads to on loopback; `ok`, or the reason and code of the fault. */
-async function dialed({ port, host = NAME, trust, insecure, proxy }: Aim) {
-  const dialer: Dialer = {
+const progress = (): DialProgress => ({ phase: 'dns', timings: {} });
+
+/** Every name leads to loopback. */
+function dialerOf({ trust, proxy }: Pick<Aim, 'trust' | 'proxy'>): Dialer {
+  return {
     resolver: {
       resolve: async () => ({ found: true, addresses: ['127.0.0.1'] }),
       pending: 0,
@@ -38,6 +41,10 @@ async function dialed({ port, host = NAME, trust, insecure, proxy }: Aim) {
     ...(trust ? { certificateAuthorities: trust } : {}),
     ...(proxy ? { proxy: { ...proxy, secure: true, user: null, pass: null } } : {}),
   };
+}
+
+/** Dials a secure endpoint that its name leads to on loopback; `ok`, or the reason and code of the fault. */
+async function dialed({ port, host = NAME, insecure, ...aim }: Aim) {
   const attempt = new AbortController();
   const literal = host === '127.0.0.1';
   const target = {
@@ -47,7 +54,7 @@ async function dialed({ port, host = NAME, trust, insecure, proxy }: Aim) {
     literal,
     ...(insecure === undefined ? {} : { insecure }),
   };
-  const result = await dial(target, dialer, { phase: 'dns', timings: {} }, attempt.signal);
+  const result = await dial(target, dialerOf(aim), progress(), attempt.signal);
   onTestFinished(() => attempt.abort('over'));
   if (!result.ok) return result;
   result.socket.destroy();
@@ -197,4 +204,30 @@ describe('another protocol is no certificate fault, and no setting of a hook lif
     });
     expect(await dialed({ port, trust: TRUST })).toMatchObject({ reason: 'tls_protocol' });
   });
+});
+
+test('a server that asks for a handshake again is not given one: each costs more than a webhook', async () => {
+  const ends: string[] = [];
+  const server = createServer(
+    { key: TEST_CERTIFICATE_KEY, cert: TEST_CERTIFICATE, maxVersion: 'TLSv1.2' },
+    (socket) => {
+      socket.on('error', (error) => ends.push(codeOf(error) ?? error.message));
+      socket.once('data', () =>
+        socket.renegotiate({ rejectUnauthorized: false, requestCert: false }, () =>
+          ends.push('given'),
+        ),
+      );
+    },
+  ).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  const attempt = new AbortController();
+  onTestFinished(() => attempt.abort('over'));
+  const target = { host: NAME, port, secure: true, literal: false };
+  const result = await dial(target, dialerOf({ trust: TRUST }), progress(), attempt.signal);
+  expect(result).toMatchObject({ ok: true });
+  if (result.ok) result.socket.resume().write('POST');
+  await waitUntil(() => ends.length > 0, { what: 'the end of the second handshake' });
+  expect(ends).toEqual(['ERR_SSL_NO_RENEGOTIATION']);
 });

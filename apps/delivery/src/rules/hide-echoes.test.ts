@@ -59,6 +59,17 @@ describe('a value is hidden', () => {
     expect(left).toBe('a=[redacted]&b=[redacted]');
   });
 
+  test('by the longest of its words, however many it has', () => {
+    const words = Array.from({ length: 200 }, (_, n) => `word-${String(n).padStart(4, '0')}`);
+    const value = [...words, 'the-longest-of-them'].join(' ');
+    const body = (text: string) => hideEchoes({ ...FACTS, bodyExcerpt: text }, [['x-key', value]]);
+    expect(body('a the-longest-of-them').bodyExcerpt).toBe('a [redacted]');
+    expect(body(`a ${value}`).bodyExcerpt).toBe('a [redacted]');
+    // Looking for each would hold up other attempts.
+    const left = (body(words.join('\n')).bodyExcerpt ?? '').split('\n');
+    expect(left.filter((word) => word === '[redacted]')).toHaveLength(31);
+  });
+
   test('where what is kept of the body ends within it', () => {
     for (const [cut, left] of [
       ['of-nobody-els', '[redacted]'],

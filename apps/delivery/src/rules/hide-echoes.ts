@@ -4,6 +4,11 @@ import { REDACTED } from './stored-response.js';
 
 /** Shorter parts of a value are no keys, and stand in many an answer by chance. */
 const LEAST_CHARACTERS = 8;
+/**
+ * Of the words of all values the longest that are looked for: each takes up to 0.16 ms (measured), and an owner who gave
+ * hundreds held up everybody else for 70 ms with each answer.
+ */
+const MOST_WORDS = 32;
 const ENTITIES: Readonly<Record<string, string>> = {
   amp: '&',
   apos: "'",
@@ -50,7 +55,7 @@ export function hideEchoes(
   facts: AttemptFacts,
   own: readonly (readonly [name: string, value: string])[],
 ): AttemptFacts {
-  const parts = [...new Set(own.flatMap(([, value]) => partsOf(value)))];
+  const parts = partsOf(own.map(([, value]) => value));
   if (parts.length === 0) return facts;
   const hidden: AttemptFacts = Object.assign({}, facts);
   if (facts.bodyExcerpt !== undefined) {
@@ -64,8 +69,14 @@ export function hideEchoes(
   return hidden;
 }
 
-function partsOf(value: string): string[] {
-  return [value, ...value.split(/[\t ]+/u)].filter((part) => part.length >= LEAST_CHARACTERS);
+function partsOf(values: readonly string[]): string[] {
+  const words = longEnough(values.flatMap((value) => value.split(/[\t ]+/u)));
+  if (words.length > MOST_WORDS) words.sort((a, b) => b.length - a.length);
+  return [...new Set([...longEnough(values), ...words.slice(0, MOST_WORDS)])];
+}
+
+function longEnough(parts: readonly string[]): string[] {
+  return [...new Set(parts)].filter((part) => part.length >= LEAST_CHARACTERS);
 }
 
 function hide(text: string, parts: readonly string[]): string {
