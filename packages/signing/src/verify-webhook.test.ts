@@ -73,6 +73,9 @@ describe('everything else is refused with its code', () => {
     expect(outcome({ scheme, headers: {} })).toBe('missing_header');
     expect(outcome({ scheme, secret: '' })).toBe('unusable_secret');
     expect(outcome({ scheme, secret: [] })).toBe('unusable_secret');
+    expect(outcome({ scheme, secret: undefined })).toBe('unusable_secret');
+    expect(outcome({ scheme, toleranceSeconds: Number.NaN })).toBe('timestamp_too_old');
+    expect(outcome({ scheme, now: Number.NaN })).toBe('timestamp_too_old');
     expect(outcome({ scheme, secret: [SECRET, ''] })).toBe('unusable_secret');
     expect(outcome({ scheme, body: JSON.parse(BODY) })).toBe('body_not_raw');
   });
@@ -120,6 +123,27 @@ describe('everything else is refused with its code', () => {
         }
       }),
     );
+  });
+
+  test.each([
+    ['webhook-signature', 'standard'],
+    ['x-ghost-signature', 'ghost'],
+  ] as const)('any other text of %s, although it may decode to the same bytes', (name, scheme) => {
+    const signature = HEADERS[name] ?? '';
+    const start = signature.indexOf(scheme === 'standard' ? 'v1,' : 'v1=') + 3;
+    const others = Array.from(signature.slice(start), (one, index) => {
+      const at = start + index;
+      const other = one === one.toUpperCase() ? one.toLowerCase() : one.toUpperCase();
+      const next = String.fromCharCode(one.charCodeAt(0) ^ 1);
+      return [other, next, '', ` ${one}`].map(
+        (instead) => signature.slice(0, at) + instead + signature.slice(at + 1),
+      );
+    }).flat();
+    const tails = ['=', '!', '00', '\n'].map((tail) => signature + tail);
+    for (const changed of [...others, ...tails].filter((one) => one !== signature)) {
+      const headers = { ...HEADERS, [name]: changed };
+      expect(outcome({ headers, scheme }), changed).toBeTypeOf('string');
+    }
   });
 
   test('flipping any byte of the body', () => {
