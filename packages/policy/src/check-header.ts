@@ -22,7 +22,7 @@ export type HeaderVerdict = { ok: true } | { ok: false; reason: HeaderReason; me
 export type HeaderFault = { name: string | null; reason: HeaderReason; message: string };
 
 const MESSAGES: Record<HeaderReason, string> = {
-  header_name_malformed: 'is not a header name: letters, digits and hyphens',
+  header_name_malformed: 'is not a header name, which is made of letters, digits and hyphens',
   header_name_too_long: `is longer than ${MAX_NAME_CHARS} characters`,
   header_name_reserved:
     'is set by Ghost, or could be mistaken by a server on the way; choose another',
@@ -51,6 +51,7 @@ const RESERVED_NAMES: ReadonlySet<string> = new Set([
   'trailer',
   'via',
   'max-forwards',
+  'early-data',
   'date',
   // what we send ourselves
   'content-type',
@@ -62,11 +63,23 @@ const RESERVED_NAMES: ReadonlySet<string> = new Set([
   'x-hub-signature',
   'x-hub-signature-256',
   'stripe-signature',
-  // trusted by proxies and applications as the client's address, or as another method or path
+  // CGI reads it as HTTP_PROXY, by which the receiver's own requests then leave ("httpoxy")
+  'proxy',
+  // trusted by proxies and applications as the client's address or account, or as another method or path
   'forwarded',
+  'x-forwarded',
   'x-real-ip',
   'x-client-ip',
   'x-cluster-client-ip',
+  'x-originating-ip',
+  'x-remote-ip',
+  'x-remote-addr',
+  'x-remote-user',
+  'x-webauth-user',
+  'remote-addr',
+  'remote-user',
+  'client-ip',
+  'wl-proxy-client-ip',
   'true-client-ip',
   'cf-connecting-ip',
   'fastly-client-ip',
@@ -74,6 +87,8 @@ const RESERVED_NAMES: ReadonlySet<string> = new Set([
   'x-http-method-override',
   'x-method-override',
   'x-original-url',
+  'x-original-uri',
+  'x-original-method',
   'x-rewrite-url',
   'x-original-host',
   'x-host',
@@ -95,6 +110,7 @@ const RESERVED_PREFIXES = [
   'svix-',
   'proxy-',
   'x-forwarded-',
+  'x-envoy-',
   'x-aws-ec2-metadata-',
   'x-aliyun-ecs-metadata-',
   'x-tencent-metadata-',
@@ -140,8 +156,8 @@ function headerFault(name: string, value: string): HeaderReason | null {
 }
 
 function isReserved(name: string): boolean {
-  // Servers of the CGI kind read `x_ghost_event` as `x-ghost-event`.
-  const dashed = name.replaceAll('_', '-');
+  // Servers of the CGI kind read `x_ghost_event` and `x.ghost.event` as `x-ghost-event`.
+  const dashed = name.replaceAll(/[^a-z0-9]/g, '-');
   return (
     RESERVED_NAMES.has(dashed) || RESERVED_PREFIXES.some((prefix) => dashed.startsWith(prefix))
   );

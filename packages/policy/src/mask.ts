@@ -1,8 +1,10 @@
 /** A value that is only a mark for a hidden one: `<secret>`, `[redacted]`, `{{ token }}`, `undefined`. */
 const PLACEHOLDER =
   /^(?:<[^<>:/]*>|[[({]+\s*(?:[a-z _-]*(?:secret|token|password|redacted|hidden|masked|filtered|encrypted|unchanged|removed))\s*[\])}]+|redacted|undefined|null|\[object object\])$/i;
-/** Asterisks, bullets or ellipses alone, or four in a row inside: `whsec_****`, `abcd••••`. */
-const MASK_CHARACTERS = /^[*•●∙·…._-]{3,}$|^…$|[*•●∙·]{4}/u;
+/** What a template should have put a secret for: `{{ secrets.HOOK }}`, `${HOOK_SECRET}`, `${{ secrets.HOOK }}`. */
+const TEMPLATE = /^(?:\$?\{\{[^{}]*\}\}|\$\{[^{}]*\})$/;
+/** Asterisks, bullets or ellipses alone, or four in a row inside: `whsec_****`, `abcd••••`; a row of x. */
+const MASK_CHARACTERS = /^[*•●∙·…._-]{3,}$|^…$|[*•●∙·]{4}|^(?:x{6,}|X{6,})$/u;
 const PREFIXED_BLANK = /^whsec_[*•●∙·….xX]*$/u;
 
 /**
@@ -11,5 +13,7 @@ const PREFIXED_BLANK = /^whsec_[*•●∙·….xX]*$/u;
  */
 export function isMask(text: string): boolean {
   const trimmed = text.trim();
-  return PLACEHOLDER.test(trimmed) || MASK_CHARACTERS.test(trimmed) || PREFIXED_BLANK.test(trimmed);
+  return [PLACEHOLDER, TEMPLATE, MASK_CHARACTERS, PREFIXED_BLANK].some((mark) =>
+    mark.test(trimmed),
+  );
 }

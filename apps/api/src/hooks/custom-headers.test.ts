@@ -160,6 +160,27 @@ describe('custom headers of a hook', () => {
     expect(await opened(id)).toEqual([['authorization', 'Bearer 2']]);
   });
 
+  test('one that was reserved since it was saved can be removed, and is named until it is', async () => {
+    const { id } = await addHook({ 'x-team': 'core' });
+    await api.pool.query(
+      `UPDATE hook SET headers_ciphertext = $2, header_names = '{x-team,proxy}' WHERE id = $1`,
+      [
+        id,
+        sealHookHeaders(ring(), id, [
+          ['x-team', 'core'],
+          ['proxy', 'http://127.0.0.1/'],
+        ]),
+      ],
+    );
+    const other = await edit(id, { 'x-team': 'edge' });
+    expect(other.body.errors).toMatchObject([
+      { field: 'headers.proxy', code: 'header_name_reserved' },
+    ]);
+    expect((await edit(id, { Proxy: null })).status).toBe(200);
+    expect((await edit(id, { 'x-team': 'edge' })).status).toBe(200);
+    expect(await opened(id)).toEqual([['x-team', 'edge']]);
+  });
+
   test('the audit names the field', async () => {
     const { id } = await addHook({});
     await edit(id, { 'x-team': 'core' });

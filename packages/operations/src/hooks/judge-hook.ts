@@ -5,6 +5,7 @@ import {
   checkUrl,
   explainRefusal,
   GENERIC_REFUSAL,
+  type HeaderFault,
   type RefusalExplanation,
 } from '@ghost/policy';
 
@@ -47,9 +48,7 @@ export function judgeHook(given: GivenToHook, policy: AddressPolicy): HookJudgem
 export function faultsOfHeaders(
   headers: readonly (readonly [name: string, value: string])[],
 ): HookFault[] {
-  return checkHeaders(headers).map((fault) =>
-    faultAt(fault.name === null ? 'headers' : `headers.${fault.name}`, fault),
-  );
+  return checkHeaders(headers).map(faultOfHeader);
 }
 
 function judgeUrl(url: string, policy: AddressPolicy, judgement: HookJudgement): void {
@@ -64,9 +63,18 @@ function judgeUrl(url: string, policy: AddressPolicy, judgement: HookJudgement):
   judgement.faults.push({ field: 'url', code, message: verdict.message });
 }
 
-/** A name that is only removed is judged too, by an empty value: it may be misspelt. */
+/** A name that is only removed is judged too, by an empty value: it may be misspelt. It may be one that we reserved since. */
 function headerFaults(headers: HeaderChanges): HookFault[] {
-  return faultsOfHeaders(Object.entries(headers).map(([name, value]) => [name, value ?? '']));
+  return checkHeaders(Object.entries(headers).map(([name, value]) => [name, value ?? '']))
+    .filter(
+      ({ name, reason }) =>
+        name === null || headers[name] !== null || reason !== 'header_name_reserved',
+    )
+    .map(faultOfHeader);
+}
+
+function faultOfHeader(fault: HeaderFault): HookFault {
+  return faultAt(fault.name === null ? 'headers' : `headers.${fault.name}`, fault);
 }
 
 function faultAt(field: string, { reason, message }: { reason: string; message: string }) {

@@ -126,6 +126,15 @@ describe('checkAnswers', () => {
     }
   });
 
+  test('nor may it lead by NAT64 to a private address: no exception for IPv4 holds there', () => {
+    const policy = policyOf({ allowHosts: 'ci.internal', allowNat64: true });
+    const target = { host: 'ci.internal', port: 443 };
+    for (const address of ['64:ff9b::10.0.0.1', '64:ff9b::100.64.0.1']) {
+      expect(checkAnswers([address], policy, target).allowed).toBe(false);
+    }
+    expect(checkAnswers(['10.0.0.1', '64:ff9b::8.8.8.8'], policy, target).allowed).toBe(true);
+  });
+
   test('the port of the target meets the port of the rule', () => {
     const policy = policyOf({ allowCidrs: '127.0.0.1:8080' });
     expect(checkAnswers(['127.0.0.1'], policy, { host: 'x.example', port: 8080 }).allowed).toBe(

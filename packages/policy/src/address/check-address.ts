@@ -66,10 +66,17 @@ export function checkAnswers(
   const vouched = target !== undefined && isAllowedHost(policy.allowHosts, target.host);
   for (const address of addresses) {
     const verdict = checkAddress(address, policy, target?.port);
-    if (verdict.allowed || (vouched && LIFTED_BY_HOST.has(verdict.reason))) continue;
+    if (verdict.allowed || (vouched && isLiftedByHost(address, verdict.reason))) continue;
     return { allowed: false, reason: verdict.reason, address };
   }
   return ALLOWED;
+}
+
+/** Not one that NAT64 carries: no exception for IPv4 holds there. */
+function isLiftedByHost(address: string, reason: PolicyReason): boolean {
+  if (!LIFTED_BY_HOST.has(reason)) return false;
+  const parsed = parseAddress(address);
+  return parsed.ok && embeddedIpv4(parsed.bytes).length === 0;
 }
 
 function isDenied(bytes: Uint8Array, policy: AddressPolicy): boolean {

@@ -28,7 +28,11 @@ const INTERNAL_SERVICES: Record<string, readonly number[]> = {
   Kubernetes: [6443, 10248, 10249, 10250, 10255, 10256, 10257, 10259],
   'Consul, VXLAN, StatsD': [8125, 8300, 8301, 8302, 8472, 8500, 8600],
   'remote desks (RDP, VNC, X11, WinRM)': [3389, 5900, 5901, 5985, 5986, 6000],
-  'proxies, NFS, IRC': [1080, 2049, 3128, 6660, 6666, 6667, 6668, 6669, 6697],
+  proxies: [1080, 3128],
+  // With X11 and NFS those that browsers block (Fetch standard, "bad port"): a POST can be taken for their commands.
+  'NFS, IRC': [2049, 6660, 6665, 6666, 6667, 6668, 6669, 6679, 6697],
+  'telephony (SIP, H.323), PPTP': [1719, 1720, 1723, 5060, 5061],
+  'lockd, Sieve, Apple SASL, scanners, Amanda': [3659, 4045, 4190, 6566, 10080],
 };
 const INTERNAL_PORTS: ReadonlySet<number> = new Set(Object.values(INTERNAL_SERVICES).flat());
 
