@@ -1,5 +1,4 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import type { Socket } from 'node:net';
+import { Socket } from 'node:net';
 
 /** Where a socket would have gone. */
 export interface Call {
@@ -21,19 +20,19 @@ export interface InterceptedSockets {
  */
 export function interceptSockets(instead?: Call): InterceptedSockets {
   let calls: Call[] = [];
-  const onSocket = (message: unknown) => {
-    const { socket } = message as { socket: Socket };
-    // The prototype's, as what is set here is this socket's own.
-    const connect = socket.connect.bind(socket);
-    socket.connect = (options: unknown) => {
+  // The prototype's: Node 24 tells of a socket (`net.client.socket`) when its own is called already.
+  const original = Object.getOwnPropertyDescriptor(Socket.prototype, 'connect');
+  const connect: unknown = original?.value;
+  if (original === undefined || typeof connect !== 'function') throw new Error('No connect.');
+  Object.defineProperty(Socket.prototype, 'connect', {
+    ...original,
+    value(this: Socket, options: unknown) {
       const [to] = (Array.isArray(options) ? options : [options]) as Call[];
       calls.push({ host: String(to?.host), port: Number(to?.port) });
-      if (instead) return connect(instead);
-      socket.destroy(Object.assign(new Error('intercepted'), { code: 'ECONNREFUSED' }));
-      return socket;
-    };
-  };
-  subscribe('net.client.socket', onSocket);
+      if (instead) return connect.call(this, instead);
+      return this.destroy(Object.assign(new Error('intercepted'), { code: 'ECONNREFUSED' }));
+    },
+  });
   return {
     take: () => {
       const taken = calls;
@@ -41,7 +40,7 @@ export function interceptSockets(instead?: Call): InterceptedSockets {
       return taken;
     },
     stop: () => {
-      unsubscribe('net.client.socket', onSocket);
+      Object.defineProperty(Socket.prototype, 'connect', original);
     },
   };
 }
