@@ -189,6 +189,35 @@ describe('a body', () => {
   });
 });
 
+describe('an answer that comes byte by byte, without end,', () => {
+  const piecesOf = (head: string, piece: string) => {
+    const reader = new AnswerReader();
+    let state = head === '' ? undefined : reader.push(Buffer.from(head));
+    let pieces = 0;
+    while (state === undefined || state.kind === 'reading') {
+      state = reader.push(Buffer.from(piece));
+      pieces += 1;
+    }
+    return { state, pieces };
+  };
+
+  test.each([
+    ['in its head', 'HTTP/1.1 200 OK\r\nx: ', 'x', BAD],
+    ['in its body', 'HTTP/1.1 200 OK\r\n\r\n', 'x', BROKEN],
+    [
+      'in a chunk extension',
+      'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1;',
+      'x',
+      BROKEN,
+    ],
+    ['in small announcements', '', 'HTTP/1.1 103 E\r\n\r\n', BAD],
+  ])('%s is broken off: each read takes its time', (_where, head, piece, state) => {
+    const read = piecesOf(head, piece);
+    expect(read.state).toEqual(state);
+    expect(read.pieces).toBeLessThanOrEqual(501);
+  });
+});
+
 test('random bytes in random pieces end in a verdict, the same one however they are cut', () => {
   const valid = fc.constantFrom(
     'HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello',

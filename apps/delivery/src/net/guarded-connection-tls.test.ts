@@ -1,9 +1,14 @@
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { createServer, rootCertificates, type TlsOptions } from 'node:tls';
 
 import { describe, expect, onTestFinished, test } from 'vitest';
 
+import { startProcess } from '../../../../test/support/processes.js';
 import { rawServer, secureReceiver } from '../../../../test/support/servers-of-a-test.js';
 import {
   EXPIRED_CERTIFICATE,
@@ -17,6 +22,8 @@ import { LOOPBACK_ALLOWED } from '../../../../test/support/webhook-sender.js';
 import { codeOf, dial, type Dialer, type DialProgress } from './guarded-connection.js';
 
 const NAME = 'hooks.example.com';
+/** No library makes a server that gives as many tickets as one likes. */
+const OPENSSL = 'openssl';
 const TRUST = [TEST_CERTIFICATE];
 
 interface Aim {
@@ -178,6 +185,12 @@ describe('another protocol is no certificate fault, and no setting of a hook lif
       'tls_protocol',
     ],
     ['HTTP/2 alone', { ALPNProtocols: ['h2'] }, 'tls_protocol'],
+    // The server would choose how much it costs us.
+    [
+      'finite-field Diffie-Hellman alone',
+      { minVersion: 'TLSv1.3', ecdhCurve: 'ffdhe8192' },
+      'tls_protocol',
+    ],
   ])('%s', async (_, server, reason) => {
     const { port } = await secureReceiver(server);
     for (const insecure of [false, true]) {
@@ -231,3 +244,83 @@ test('a server that asks for a handshake again is not given one: each costs more
   await waitUntil(() => ends.length > 0, { what: 'the end of the second handshake' });
   expect(ends).toEqual(['ERR_SSL_NO_RENEGOTIATION']);
 });
+
+test('finite-field Diffie-Hellman is not offered, in no version of TLS', async () => {
+  let hello: Buffer | undefined;
+  const { port } = await rawServer((socket) =>
+    socket.once('data', (bytes) => {
+      hello = bytes;
+    }),
+  );
+  const attempt = new AbortController();
+  onTestFinished(() => attempt.abort('over'));
+  const target = { host: NAME, port, secure: true, literal: false };
+  void dial(target, dialerOf({}), progress(), attempt.signal);
+  const { suites, groups } = offeredIn(await waitUntil(() => hello, { what: 'a ClientHello' }));
+  const offered = new Set(suites);
+  // With RSA: AES of all kinds, ChaCha20, CCM, Camellia (RFC 5246, 5288, 7905, 6655, 5932).
+  const finiteField = [
+    0x0033, 0x0039, 0x0067, 0x006b, 0x009e, 0x009f, 0xccaa, 0xc09e, 0xc09f, 0x0045, 0x0088,
+  ];
+  expect(finiteField.filter((suite) => offered.has(suite))).toEqual([]);
+  expect(suites).toEqual(expect.arrayContaining([0x1301, 0xc02b, 0xc02f]));
+  // X25519, P-256, P-384, P-521; ffdhe2048 and larger are 0x0100 to 0x0104.
+  expect(groups).toEqual([0x001d, 0x0017, 0x0018, 0x0019]);
+});
+
+test.runIf(spawnSync(OPENSSL, ['version']).status === 0)(
+  'a server that gives tickets without end is left',
+  async () => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'ghost-tickets-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const file = path.join(folder, 'certificate.pem');
+    writeFileSync(file, TEST_CERTIFICATE + TEST_CERTIFICATE_KEY);
+    const portOf = async (tickets: number) => {
+      const server = await startProcess({
+        name: 'openssl s_server',
+        command: [OPENSSL, 's_server', '-accept', '127.0.0.1:0', '-www', '-tls1_3'],
+        args: ['-cert', file, '-num_tickets', String(tickets)],
+        ready: /^ACCEPT /u,
+      });
+      return Number(
+        server
+          .lines()
+          .findLast((line) => line.startsWith('ACCEPT'))
+          ?.split(':')[1],
+      );
+    };
+    const endOf = async (tickets: number) => {
+      const attempt = new AbortController();
+      onTestFinished(() => attempt.abort('over'));
+      const target = { host: NAME, port: await portOf(tickets), secure: true, literal: false };
+      const result = await dial(target, dialerOf({ trust: TRUST }), progress(), attempt.signal);
+      if (!result.ok) return result.kind;
+      const { socket } = result;
+      let code: string | undefined;
+      socket.on('error', (error) => {
+        code = codeOf(error);
+      });
+      const closed = new Promise((resolve) => socket.once('close', resolve));
+      socket.resume().write('GET / HTTP/1.0\r\n\r\n');
+      await closed;
+      return code ?? 'closed';
+    };
+    // As many as servers give, and its page.
+    expect(await endOf(4)).toBe('closed');
+    expect(await endOf(100)).toBe('ERR_SSL_TOO_MANY_TICKETS');
+  },
+);
+
+/** Cipher suites and groups of a ClientHello (RFC 8446 §4.1.2, §4.2.7). */
+function offeredIn(record: Buffer) {
+  const numbers = (from: number, bytes: number) =>
+    Array.from({ length: bytes / 2 }, (_, index) => record.readUInt16BE(from + 2 * index));
+  // Record and handshake headers, version and random; then session id, suites, compression, extensions.
+  let at = 5 + 4 + 2 + 32;
+  at += 1 + record.readUInt8(at);
+  const suites = numbers(at + 2, record.readUInt16BE(at));
+  at += 2 + record.readUInt16BE(at);
+  at += 1 + record.readUInt8(at) + 2;
+  while (record.readUInt16BE(at) !== 10) at += 4 + record.readUInt16BE(at + 2);
+  return { suites, groups: numbers(at + 6, record.readUInt16BE(at + 4)) };
+}
