@@ -22,9 +22,14 @@ export interface DnsServer {
   stop(): Promise<void>;
 }
 
-/** Starts a DNS server on a free UDP port of the loopback address. TTL of every answer: 0. */
+/**
+ * Starts a DNS server on a free UDP port of the loopback address.
+ *
+ * @param ttlSeconds - of every answer
+ */
 export async function startDnsServer(
   answer: (question: DnsQuestion) => DnsAnswer,
+  ttlSeconds = 0,
 ): Promise<DnsServer> {
   const asked: DnsQuestion[] = [];
   const socket = createSocket('udp4');
@@ -33,7 +38,8 @@ export async function startDnsServer(
     if (!question) return;
     asked.push(question);
     const given = answer(question);
-    if (given !== 'silent') socket.send(response(query, question, given), from.port, from.address);
+    if (given === 'silent') return;
+    socket.send(response(query, question, given, ttlSeconds), from.port, from.address);
   });
   socket.bind(0, LOOPBACK);
   await once(socket, 'listening');
@@ -64,6 +70,7 @@ function response(
   query: Buffer,
   question: DnsQuestion & { end?: number },
   given: Exclude<DnsAnswer, 'silent'>,
+  ttlSeconds: number,
 ): Buffer {
   const head = Buffer.from(query.subarray(0, question.end));
   const code = given === 'servfail' ? SERVFAIL : given === 'nxdomain' ? NXDOMAIN : 0;
@@ -73,16 +80,19 @@ function response(
   head.writeUInt16BE(1, 4);
   head.writeUInt16BE(records.length, 6);
   head.writeUInt32BE(0, 8);
-  return Buffer.concat([head, ...records.map((address) => record(address, question.type))]);
+  return Buffer.concat([
+    head,
+    ...records.map((address) => record(address, question.type, ttlSeconds)),
+  ]);
 }
 
-function record(address: string, type: 'A' | 'AAAA'): Buffer {
+function record(address: string, type: 'A' | 'AAAA', ttlSeconds: number): Buffer {
   const data = type === 'A' ? Buffer.from(address.split('.').map(Number)) : ipv6Bytes(address);
   const head = Buffer.alloc(12);
   head.writeUInt16BE(0xc00c, 0);
   head.writeUInt16BE(type === 'A' ? 1 : 28, 2);
   head.writeUInt16BE(1, 4);
-  head.writeUInt32BE(0, 6);
+  head.writeUInt32BE(ttlSeconds, 6);
   head.writeUInt16BE(data.length, 10);
   return Buffer.concat([head, data]);
 }

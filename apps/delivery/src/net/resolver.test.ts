@@ -12,8 +12,8 @@ afterEach(async () => {
   for (const clean of cleanups.splice(0).toReversed()) await clean();
 });
 
-async function resolverWith(answer: (question: DnsQuestion) => DnsAnswer) {
-  const server = await startDnsServer(answer);
+async function resolverWith(answer: (question: DnsQuestion) => DnsAnswer, ttlSeconds?: number) {
+  const server = await startDnsServer(answer, ttlSeconds);
   const resolver = createResolver([server.address]);
   cleanups.push(
     () => server.stop(),
@@ -57,6 +57,27 @@ test('says why nothing was found: the failure, rather than the absence', async (
   expect(await resolver.resolve('gone.example.com')).toEqual({ found: false, code: 'ENOTFOUND' });
   expect(await resolver.resolve('empty.example.com')).toEqual({ found: false, code: 'ENODATA' });
   expect(await resolver.resolve('half.example.com')).toEqual({ found: false, code: 'ESERVFAIL' });
+});
+
+test('tells hundreds of addresses', async () => {
+  const many = Array.from({ length: 300 }, (_, n) => `192.0.${Math.floor(n / 256)}.${n % 256}`);
+  const { resolver } = await resolverWith(() => many);
+  expect(await resolver.resolve('many.example.com')).toEqual({ found: true, addresses: many });
+});
+
+test('keeps no answer, however long it may be kept: what is dialed was judged for this moment', async () => {
+  let last = 0;
+  const { resolver } = await resolverWith(({ type }) => {
+    if (type === 'AAAA') return [];
+    last += 1;
+    return [`192.0.2.${last}`];
+  }, 3_600);
+  for (const address of ['192.0.2.1', '192.0.2.2']) {
+    expect(await resolver.resolve('moving.example.com')).toEqual({
+      found: true,
+      addresses: [address],
+    });
+  }
 });
 
 test('look-ups of one name that overlap are one; later ones ask again', async () => {
