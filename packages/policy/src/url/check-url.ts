@@ -55,7 +55,8 @@ const FORM_MESSAGES: Record<UrlFormReason | NameFormReason, string> = {
   url_https_only: 'The URL must start with https://.',
   url_userinfo:
     'The URL holds a user name or password. Send credentials in a custom header instead.',
-  port_refused: 'Webhooks are not sent to this port. Use 443, 80 or an unreserved port from 1024.',
+  port_refused:
+    'Webhooks are not sent to this port. Unless the operator chose others, 443, 80 and those from 1024 on that no other service is known for are allowed.',
   name_malformed: 'The host name holds characters that host names cannot have.',
   name_trailing_dot: 'The host name ends with a dot. Remove it.',
   name_empty_label: 'The host name has an empty part between two dots.',
