@@ -3,6 +3,7 @@ import { isIPv6, type Socket } from 'node:net';
 /** A proxy's answer to CONNECT is a line or two. */
 const MAX_ANSWER_BYTES = 8 * 1024;
 const HEAD_END = '\r\n\r\n';
+const CHALLENGE = /\r\nproxy-authenticate[\t ]*:/iu;
 
 /** A forward proxy that all webhooks leave by; it resolves names and refuses inner addresses itself. */
 export interface EgressProxy {
@@ -70,8 +71,10 @@ function verdictOf(answer: string, end: number): Tunnelled {
     const clean = end === answer.length - HEAD_END.length;
     return clean ? { kind: 'open' } : failed('PROXY_SPOKE_FIRST');
   }
-  // 403 from a proxy that judges addresses is what a refused address is without one.
-  return status === '403' ? { kind: 'refused' } : failed(`PROXY_ANSWERED_${status}`);
+  // From a proxy that judges addresses these are what a refused address is without one; smokescreen says 407, and asks
+  // for nothing by it (RFC 9110 §15.5.8: who wants credentials does).
+  const forbids = status === '403' || (status === '407' && !CHALLENGE.test(answer.slice(0, end)));
+  return forbids ? { kind: 'refused' } : failed(`PROXY_ANSWERED_${status}`);
 }
 
 function failed(code: string): Tunnelled {

@@ -37,6 +37,8 @@ export type SendWebhook = (
   stop: Abort,
 ) => Promise<Sent>;
 
+const NO_TIMINGS: Pick<AttemptFacts, 'timings'> = { timings: { total: 0 } };
+
 type Ended =
   | Exchanged
   | Extract<Dialed, { ok: false; kind: 'forbidden' }>
@@ -216,10 +218,12 @@ function answered(
 }
 
 function failed(reason: NetworkFaultReason, facts: AttemptFacts): AttemptOutcome {
+  // What the way out did, and how long it took, tells of the network inside.
+  const { timings } = reason === 'proxy_failed' ? NO_TIMINGS : facts;
   return {
     verdict: 'retry',
     reason,
-    facts: { ...facts, message: networkFaultSentence(reason) },
+    facts: { ...facts, timings, message: networkFaultSentence(reason) },
   };
 }
 
@@ -231,7 +235,7 @@ function forbidden(ended: Extract<Ended, { kind: 'forbidden' }>, facts: AttemptF
       reason: 'forbidden_address',
       facts: {
         startedAt: facts.startedAt,
-        timings: { total: 0 },
+        ...NO_TIMINGS,
         ...(facts.requestHead ? { requestHead: facts.requestHead } : {}),
         message: GENERIC_REFUSAL,
       },
