@@ -8,20 +8,27 @@ const FIND = `
   SELECT address FROM mail_suppression
   WHERE address = ANY ($1::text[]) AND since IS NOT NULL AND (until IS NULL OR until > now())`;
 
+// Of a row `m`: what ended keeps neither its beginning nor its end, and what is for good keeps its reason, so that no late
+// bounce hides a complaint.
+const ACTIVE = 'm.since IS NOT NULL AND (m.until IS NULL OR m.until > now())';
+const REASON = `CASE WHEN m.since IS NOT NULL AND m.until IS NULL AND excluded.reason <> 'complaint'
+  THEN m.reason ELSE excluded.reason END`;
+
 const SUPPRESS = `
-  INSERT INTO mail_suppression (address, reason, since, until)
+  INSERT INTO mail_suppression AS m (address, reason, since, until)
   VALUES ($1, $2, now(), CASE WHEN $3::integer IS NULL THEN NULL ELSE now() + $3 * interval '1 day' END)
-  ON CONFLICT (address) DO UPDATE SET reason = excluded.reason,
-    since = coalesce(mail_suppression.since, excluded.since),
-    until = CASE WHEN mail_suppression.since IS NOT NULL AND mail_suppression.until IS NULL THEN NULL ELSE excluded.until END`;
+  ON CONFLICT (address) DO UPDATE SET reason = ${REASON},
+    since = CASE WHEN ${ACTIVE} THEN m.since ELSE excluded.since END,
+    until = CASE WHEN m.since IS NOT NULL AND m.until IS NULL THEN NULL ELSE excluded.until END`;
 
 // Two refusals on different days; many on one day are one, as they may have one passing cause.
 const STRIKE = `
   INSERT INTO mail_suppression AS m (address, reason, strikes, last_strike_on)
   VALUES ($1, $2, 1, (now() AT TIME ZONE 'UTC')::date)
-  ON CONFLICT (address) DO UPDATE SET reason = excluded.reason,
+  ON CONFLICT (address) DO UPDATE SET reason = ${REASON},
     strikes = m.strikes + 1, last_strike_on = excluded.last_strike_on,
-    since = CASE WHEN m.strikes >= 1 THEN coalesce(m.since, now()) ELSE m.since END
+    since = CASE WHEN m.strikes = 0 OR ${ACTIVE} THEN m.since ELSE now() END,
+    until = CASE WHEN m.strikes = 0 THEN m.until END
   WHERE m.last_strike_on IS DISTINCT FROM excluded.last_strike_on`;
 
 export interface Suppressions {
