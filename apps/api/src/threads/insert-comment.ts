@@ -44,7 +44,8 @@ const INSERT_COMMENT = `
     RETURNING id, number, created_at, updated_at
   ), joined AS (
     INSERT INTO thread_subscription (thread_id, account_id, reason) VALUES ($1, $2, 'participant')
-    ON CONFLICT DO NOTHING
+    ON CONFLICT (thread_id, account_id) DO UPDATE SET reason = 'participant'
+    WHERE thread_subscription.reason IN ('mention', 'manual')
   )
   SELECT made.*, counted.now FROM made, counted`;
 

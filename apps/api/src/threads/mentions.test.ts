@@ -99,6 +99,17 @@ describe('who is mentioned', () => {
     expect(await followed(dora, thread)).toMatchObject({ reason: 'participant' });
   });
 
+  test('takes part once they comment: later mails say so, and do not count as mails by mention', async () => {
+    const thread = await place();
+    await comment(ada, thread, '@bob');
+    await cleo.ask('PUT', `${thread}/subscription`);
+    await comment(bob, thread, 'Here I am.');
+    await comment(cleo, thread, 'I was here.');
+    const { answer } = await comment(ada, thread, 'Fine.');
+    expect(await heard(answer.id)).toMatchObject({ Bob: 'participant', cleo: 'participant' });
+    expect(await followed(bob, thread)).toMatchObject({ subscribed: true, reason: 'participant' });
+  });
+
   test('hears nothing of a thread that is muted or a repository that is ignored', async () => {
     const thread = await place();
     await bob.ask('PUT', `${thread}/subscription`, { ignored: true });
