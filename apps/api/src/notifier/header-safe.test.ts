@@ -63,10 +63,31 @@ describe('a person’s name', () => {
     expect(named('\u200B \u202E')).toBe('jane');
   });
 
+  test.each([
+    '\u3164',
+    '\u115F\u1160',
+    '\uFFA0',
+    '\u2800',
+    '\u034F',
+    '\u180E',
+    '\u{E0061}',
+    '\u0301',
+    '\u200D',
+  ])('is the login where it shows nothing: %j', (name) => {
+    expect(named(name)).toBe('jane');
+    expect(headerSafe(` ${name}${name} `, 80)).toBe('');
+  });
+
   test('never poses as an address', () => {
     expect(named('support@bank.example')).toBe('jane');
     expect(named('x <y@z>')).toBe('jane');
-    expect(named('Jane @ Acme')).toBe('Jane @ Acme');
+    for (const name of [
+      ...['ceo＠bank.example', 'ceo﹫bank.example', '＜ceo', 'ceo﹥'],
+      ...['ceo @bank.example', 'ceo@ bank.example', 'Jane, ceo\u00A0@\u3000bank.example'],
+    ]) {
+      expect(named(name), name).toBe('jane');
+    }
+    for (const name of ['Jane @ Acme', '@jane']) expect(named(name)).toBe(name);
   });
 
   test('is bounded', () => {

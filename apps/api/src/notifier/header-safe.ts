@@ -6,8 +6,10 @@ import { cutText } from './mail-html/cut-text.js';
 const UNSAFE =
   /[\p{Cc}\p{Zl}\p{Zp}\u00AD\u061C\u200B\u200E\u200F\u202A-\u202E\u2060-\u2069\uFEFF\uFFF9-\uFFFB]+/gu;
 const SPACES = /\s+/gu;
-/** Looks like an address: a name must not pose as one. */
-const ADDRESS_LIKE = /\S@\S|[<>]/u;
+/** Nothing that a reader sees: marks alone, and letters that are as empty as a space. */
+const INVISIBLE = /^[\p{Default_Ignorable_Code_Point}\p{White_Space}\p{M}\u2800]*$/u;
+/** Looks like an address, also with spaces in it: a name must not pose as one. */
+const ADDRESS_LIKE = /\S@\S|\S\s*@\s*\S+\.\S|[<>]/u;
 const MORE = '…';
 const MORE_BYTES = Buffer.byteLength(MORE);
 const LONGEST_NAME = 80;
@@ -15,7 +17,8 @@ const LONGEST_NAME = 80;
 const BYTES_A_CHARACTER = 2;
 
 /**
- * Free text as one header line: no control, no line end, no bidi or invisible character, bounded.
+ * Free text as one header line: no control, no line end, no bidi or invisible character, bounded; empty where none of it
+ * would be seen.
  * @param longest - in characters, which have two bytes on average at most
  */
 export function headerSafe(text: string, longest: number): string {
@@ -26,6 +29,7 @@ export function headerSafe(text: string, longest: number): string {
     .replaceAll('=?', '= ?')
     .replaceAll(SPACES, ' ')
     .trim();
+  if (INVISIBLE.test(line)) return '';
   const mostBytes = longest * BYTES_A_CHARACTER;
   const { text: fits } = cutText(line, mostBytes);
   const characters = [...fits];
@@ -37,5 +41,6 @@ export function headerSafe(text: string, longest: number): string {
 /** A person's name for a mail header; the login where the name is empty or looks like an address. */
 export function personName(person: { login: string; name: string }): string {
   const name = headerSafe(person.name, LONGEST_NAME);
-  return name === '' || ADDRESS_LIKE.test(name) ? person.login : name;
+  // Wide and small forms of "@", "<" and ">" are read as those.
+  return name === '' || ADDRESS_LIKE.test(name.normalize('NFKC')) ? person.login : name;
 }
