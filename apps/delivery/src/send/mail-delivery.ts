@@ -83,7 +83,7 @@ export function createMailDelivery(options: MailDeliveryOptions): MailDelivery {
   const turn = relayRate ? createRelayRate(relayRate, monotonic) : undefined;
   return {
     prepare: prepareMails({
-      ...{ transport, relay, turn, queue, suppressions, now },
+      ...{ transport, relay, turn, queue, suppressions, now, monotonic },
       ...(options.times ? { times: options.times } : {}),
       returnPath: verpDomain === null ? undefined : (id) => bounceAddress(keyRing, id, verpDomain),
     }),

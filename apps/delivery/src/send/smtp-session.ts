@@ -33,15 +33,19 @@ export type SmtpResult =
   /** Broken off by us before the final dot, or no longer current: the relay has no mail. */
   | { kind: 'stopped'; reason: string }
   /** The reason to send it is gone: the relay has no mail. */
-  | { kind: 'cancelled'; reason: MailFault };
+  | { kind: 'cancelled'; reason: MailFault | typeof ADDRESS_SUPPRESSED };
+
+/** Whether a mail may go, and why not. */
+export type MailConfirmation = Confirmation | typeof ADDRESS_SUPPRESSED;
+export const ADDRESS_SUPPRESSED = 'address_suppressed';
 
 /** How far a mail came; nodemailer tells of a lost connection, not of when. */
 interface Progress {
-  confirm: () => Promise<Confirmation>;
+  confirm: () => Promise<MailConfirmation>;
   /** Made once the connection can be used. */
   stream?: Readable;
   /** The question right before MAIL FROM, or its answer: `unknown` when there is none. */
-  current?: 'asked' | Confirmation | 'unknown';
+  current?: 'asked' | MailConfirmation | 'unknown';
   /** Why it could not. */
   fault?: unknown;
   /** The connection carried another mail before. */
@@ -87,7 +91,7 @@ async function askIfCurrent(progress: Progress): Promise<boolean> {
 export interface SmtpSession {
   transport: Transporter;
   /** Asked right before MAIL FROM, each time: whether the mail may still go. */
-  confirm: () => Promise<Confirmation>;
+  confirm: () => Promise<MailConfirmation>;
   times?: SmtpTimes;
 }
 
@@ -136,6 +140,7 @@ function whyUnsent({ current, fault }: Progress): SmtpResult | undefined {
     case 'address_verified':
     case 'link_expired':
     case 'repository_deleted':
+    case ADDRESS_SUPPRESSED:
       return { kind: 'cancelled', reason: current };
     case undefined:
     case 'asked':
