@@ -57,6 +57,10 @@ async function verified(raw: Buffer) {
 const MAILS = {
   'of one part': mail({ html: undefined }),
   'with HTML, and every kind of header': mail(),
+  'with every kind of line end': mail({
+    text: 'a\rb\r\nc\n\rd\r.\re\r',
+    html: '<p>a\rb\r\nc</p>\r',
+  }),
   'that ends in blank lines, and has dots and long lines': mail({
     text: `.\n..\n${'x '.repeat(3_000)}  \n\n\n`,
     from: { name: `${'Ž"\\,'.repeat(60)} (Ghost)`, address: 'ghost@ghost.example.com' },

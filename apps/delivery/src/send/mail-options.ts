@@ -28,8 +28,8 @@ export function mailOptions(message: EmailMessage, jobId: string): SendMailOptio
     to: [message.to],
     ...(message.replyTo ? { replyTo: [message.replyTo] } : {}),
     subject: message.subject,
-    text: message.text,
-    ...(message.html === undefined ? {} : { html: message.html }),
+    text: withPlainLineEnds(message.text),
+    ...(message.html === undefined ? {} : { html: withPlainLineEnds(message.html) }),
     date: new Date(message.date),
     messageId: message.messageId,
     ...(message.inReplyTo === undefined ? {} : { inReplyTo: message.inReplyTo }),
@@ -41,6 +41,11 @@ export function mailOptions(message: EmailMessage, jobId: string): SendMailOptio
     disableFileAccess: true,
     disableUrlAccess: true,
   };
+}
+
+/** A lone CR becomes a line's end on the way, when the signature (DKIM) is made already: the mail would be taken for a forgery. */
+function withPlainLineEnds(text: string): string {
+  return text.replaceAll(/\r\n?/gu, '\n');
 }
 
 /** nodemailer goes by the letters, and writes up to three times of what is much signs; providers hide what is over 102 KB. */
