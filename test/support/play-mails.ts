@@ -24,16 +24,25 @@ export async function playMails(
     to = [ADA],
     text,
     tls,
+    offers,
     login = '',
+    host = '127.0.0.1',
     ...more
   }: Partial<MailWorkerSettings> &
-    Pick<SmtpScript, 'tls'> & { to?: string[]; text?: string; login?: string } = {},
+    Pick<SmtpScript, 'tls' | 'offers'> & {
+      to?: string[];
+      text?: string;
+      login?: string;
+      host?: string;
+    } = {},
 ) {
   const { databaseUrl, seed } = await seededDatabase();
-  const relay = untilTestEnds(await startScriptedSmtp({ answer, ...(tls ? { tls } : {}) }));
+  const relay = untilTestEnds(
+    await startScriptedSmtp({ answer, ...(tls ? { tls } : {}), ...(offers ? { offers } : {}) }),
+  );
   const ids = await seed.mails(to, text);
   const worker = await startMailWorker(databaseUrl, {
-    relayUrl: `smtp://${login}127.0.0.1:${relay.port}`,
+    relayUrl: `smtp://${login}${host}:${relay.port}`,
     ...more,
   });
   const attempts = async () =>

@@ -50,6 +50,8 @@ export interface SmtpScript {
   opened?: (socket: Socket) => void;
   /** Offers STARTTLS with it. */
   tls?: { key: string; cert: string };
+  /** Offers this too; with PIPELINING the commands of a mail come at once, and each is answered in its turn. */
+  offers?: readonly string[];
 }
 
 /** Starts an SMTP relay, byte by byte ours, that says in each phase what the script tells. */
@@ -57,7 +59,9 @@ export async function startScriptedSmtp({
   answer,
   opened,
   tls,
+  offers = [],
 }: SmtpScript): Promise<ScriptedSmtp> {
+  const extensions = [...offers, 'AUTH PLAIN'];
   const came: string[] = [];
   const accepted: string[] = [];
   const moments: SmtpMoment[] = [];
@@ -69,7 +73,8 @@ export async function startScriptedSmtp({
         if (at.phase === 'dot') came.push(at.to);
         const scripted = answer(at);
         if (at.phase === 'content') return scripted ?? { silence: true };
-        const given = scripted ?? politely(at, tls !== undefined);
+        const given =
+          scripted ?? politely(at, [...(tls && !at.secure ? ['STARTTLS'] : []), ...extensions]);
         if (at.phase === 'dot' && says(given).startsWith('250')) accepted.push(at.to);
         return given;
       },
@@ -81,22 +86,20 @@ export async function startScriptedSmtp({
   return { ...server, came, accepted, moments };
 }
 
-function politely({ phase, secure }: SmtpMoment, offersTls: boolean): string {
+function politely({ phase, to }: SmtpMoment, extensions: readonly string[]): string {
   switch (phase) {
     case 'banner':
       return '220 relay';
     case 'ehlo':
-      return [
-        '250-relay',
-        ...(offersTls && !secure ? ['250-STARTTLS'] : []),
-        '250 AUTH PLAIN',
-      ].join('\r\n');
+      return ['relay', ...extensions]
+        .map((line, index) => `250${index < extensions.length ? '-' : ' '}${line}`)
+        .join('\r\n');
     case 'starttls':
-      return offersTls ? '220 go on' : '502 5.5.1 Not implemented';
+      return extensions.includes('STARTTLS') ? '220 go on' : '502 5.5.1 Not implemented';
     case 'auth':
       return '235 2.7.0 Welcome';
     case 'data':
-      return '354 go on';
+      return to === '' ? '554 5.5.1 No valid recipients' : '354 go on';
     case 'mail':
     case 'rcpt':
     case 'content':
@@ -124,6 +127,10 @@ class Session {
   #inData: 'no' | 'begun' | 'on' = 'no';
   #secure = false;
   #to = '';
+  /** It said nothing to a command, or ended the connection: what came with that command is not answered either. */
+  #mute = false;
+  /** The sender was refused: so is what came with it. */
+  #refused = false;
 
   constructor(options: SessionOptions) {
     this.#options = options;
@@ -150,7 +157,7 @@ class Session {
   }
 
   #read(): void {
-    for (;;) {
+    while (!this.#mute) {
       const end = this.#inData === 'no' ? '\r\n' : '\r\n.\r\n';
       const at = this.#buffered.indexOf(end);
       if (at === -1) return;
@@ -166,6 +173,11 @@ class Session {
   #command(line: string): void {
     const verb = line.split(' ')[0]?.toUpperCase() ?? '';
     const phase = Object.entries(COMMANDS).find(([name]) => name === verb)?.[1];
+    if (phase === 'mail') [this.#to, this.#refused] = ['', false];
+    if (this.#refused && (phase === 'rcpt' || phase === 'data')) {
+      this.#write('503 5.5.1 Sender first');
+      return;
+    }
     if (phase === 'rcpt') this.#to = /<([^>]*)>/u.exec(line)?.[1] ?? '';
     if (phase !== undefined) return this.#answer(phase, line);
     this.#write(verb === 'QUIT' ? '221 bye' : '250 fine');
@@ -175,6 +187,13 @@ class Session {
   #answer(phase: SmtpPhase, line: string): void {
     const answer = this.#options.ask({ phase, line, to: this.#to, secure: this.#secure });
     if (phase === 'data') this.#inData = says(answer).startsWith('354') ? 'begun' : 'no';
+    const refuses = /^[45]/u.test(says(answer));
+    if (phase === 'mail') this.#refused = refuses;
+    if (phase === 'rcpt' && refuses) this.#to = '';
+    this.#mute =
+      typeof answer === 'object' &&
+      ('silence' in answer || 'drop' in answer) &&
+      phase !== 'content';
     if (typeof answer === 'string') {
       this.#write(answer);
       if (phase === 'starttls' && answer.startsWith('220')) this.#secureNow();

@@ -13,7 +13,11 @@ import {
   trusting,
 } from '../../../test/support/play-mails.js';
 import type { SmtpAnswer, SmtpScript } from '../../../test/support/scripted-smtp.js';
-import { TEST_CERTIFICATE, TEST_CERTIFICATE_KEY } from '../../../test/support/tls-certificate.js';
+import {
+  EXPIRED_CERTIFICATE,
+  TEST_CERTIFICATE,
+  TEST_CERTIFICATE_KEY,
+} from '../../../test/support/tls-certificate.js';
 
 describe('what speaks of the relay', () => {
   test('before MAIL FROM: it rests, nothing is charged, and the mail goes when it works', async () => {
@@ -45,43 +49,51 @@ describe('what speaks of the relay', () => {
     expect(relay.connections()).toBeLessThanOrEqual(faults.reasons.length + 1);
   });
 
-  test('from MAIL FROM on: the mail is put back uncharged too, and others are tried before it', async () => {
-    const faults = faultsInTurn([
-      ['rcpt', '421 4.7.0 Too many', 'relay_closing'],
-      ['dot', '421 4.3.2 Bye', 'relay_closing'],
-      ['mail', { drop: true }, 'relay_unreachable'],
-      ['rcpt', { drop: true }, 'relay_unreachable'],
-      ['mail', SILENCE, 'relay_silent'],
-      ['rcpt', SILENCE, 'relay_silent'],
-      ['data', SILENCE, 'relay_silent'],
-      // These keep the connection.
-      ['mail', '550 5.1.8 Sender unknown', 'sender_refused'],
-      ['mail', '550 5.7.1 Sender denied', 'sender_refused'],
-      ['mail', '452 4.3.1 Disk full', 'relay_deferred'],
-      ['rcpt', '554 5.7.1 <a@b.example>: Relay access denied', 'relaying_denied'],
-    ]);
-    const { relay, ended, attempts, rests, until, hurry, jobs, seed, suppressed } = await playMails(
-      faults.answer,
-      { times: SHORT, pauses: { firstMs: 20, longestMs: 20 } },
-    );
-    for (const [place, reason] of faults.reasons.entries()) {
-      await until(`fault ${place + 1}`, async () => (await attempts()).length === place + 1);
-      expect(await jobs()).toEqual([{ status: 'pending', charged: 0, lastError: reason }]);
-      if (place + 1 < faults.reasons.length) await hurry();
-    }
-    expect(await attempts()).toEqual(
-      faults.reasons.map((reason) => [null, 'relay_paused', reason]),
-    );
-    expect(rests().map(({ reason }) => reason)).toEqual(faults.reasons);
-    expect((await seed.jobs())[0]?.dueInMs).toBeGreaterThan(20_000);
-    const later = 'ben@one.example';
-    await seed.mails([later]);
-    await until('the other mail', () => relay.accepted.length === 1);
-    await hurry();
-    expect(await ended()).toMatchObject({ status: 'delivered', attempts: 1, tries: 1 });
-    expect(relay.accepted).toEqual([later, ADA]);
-    expect(await suppressed()).toEqual([]);
-  });
+  test.each([
+    ['one by one', []],
+    ['at once', ['PIPELINING']],
+  ])(
+    'from MAIL FROM on, with commands %s: the mail is put back uncharged too, and others are tried before it',
+    async (_how, offers) => {
+      const faults = faultsInTurn([
+        ['rcpt', '421 4.7.0 Too many', 'relay_closing'],
+        ['dot', '421 4.3.2 Bye', 'relay_closing'],
+        ['mail', { drop: true }, 'relay_unreachable'],
+        ['rcpt', { drop: true }, 'relay_unreachable'],
+        ['mail', SILENCE, 'relay_silent'],
+        ['rcpt', SILENCE, 'relay_silent'],
+        ['data', SILENCE, 'relay_silent'],
+        // These keep the connection.
+        ['mail', '550 5.1.8 Sender unknown', 'sender_refused'],
+        ['mail', '550 5.7.1 Sender denied', 'sender_refused'],
+        ['mail', '452 4.3.1 Disk full', 'relay_deferred'],
+        ['rcpt', '554 5.7.1 <a@b.example>: Relay access denied', 'relaying_denied'],
+      ]);
+      const { relay, ended, attempts, rests, until, hurry, jobs, seed, suppressed } =
+        await playMails(faults.answer, {
+          offers,
+          times: SHORT,
+          pauses: { firstMs: 20, longestMs: 20 },
+        });
+      for (const [place, reason] of faults.reasons.entries()) {
+        await until(`fault ${place + 1}`, async () => (await attempts()).length === place + 1);
+        expect(await jobs()).toEqual([{ status: 'pending', charged: 0, lastError: reason }]);
+        if (place + 1 < faults.reasons.length) await hurry();
+      }
+      expect(await attempts()).toEqual(
+        faults.reasons.map((reason) => [null, 'relay_paused', reason]),
+      );
+      expect(rests().map(({ reason }) => reason)).toEqual(faults.reasons);
+      expect((await seed.jobs())[0]?.dueInMs).toBeGreaterThan(20_000);
+      const later = 'ben@one.example';
+      await seed.mails([later]);
+      await until('the other mail', () => relay.accepted.length === 1);
+      await hurry();
+      expect(await ended()).toMatchObject({ status: 'delivered', attempts: 1, tries: 1 });
+      expect(relay.accepted).toEqual([later, ADA]);
+      expect(await suppressed()).toEqual([]);
+    },
+  );
 
   test('no STARTTLS: nothing goes in clear, and the mail waits', async () => {
     const { relay, until, rests, jobs } = await playMails(() => undefined, {
@@ -112,6 +124,34 @@ describe('what speaks of the relay', () => {
     expect(relay.accepted).toEqual([ADA]);
   });
 
+  test('silent or cut on the way to TLS: nothing goes in clear, and the mail goes when it is not', async () => {
+    const faults = faultsInTurn([
+      ['starttls', SILENCE, 'relay_silent'],
+      ['starttls', { drop: true }, 'relay_unreachable'],
+      ['starttls', { drop: true, after: '220 go on' }, 'relay_unreachable'],
+      // It says that it begins, and does not.
+      ['starttls', { reply: '220 go on', afterMs: 0 }, 'relay_silent'],
+    ]);
+    const { relay, ended, rests } = await playMails(faults.answer, {
+      ...{
+        login: AUTH,
+        tls: TLS,
+        env: await trusting(TEST_CERTIFICATE),
+        times: { toTheDotMs: 600 },
+      },
+      pauses: { firstMs: 20, longestMs: 20 },
+    });
+    expect(await ended()).toMatchObject({ status: 'delivered', attempts: 1 });
+    // A handshake takes its time on a busy machine.
+    expect(
+      rests()
+        .map(({ reason }) => reason)
+        .slice(0, 4),
+    ).toEqual(faults.reasons);
+    const clear = relay.moments.filter(({ secure }) => !secure).map(({ phase }) => phase);
+    expect(new Set(clear)).toEqual(new Set(['banner', 'ehlo', 'starttls']));
+  });
+
   test('lines that were put in before TLS are no replies', async () => {
     const { relay, ended, rests } = await playMails(
       at('starttls', '220 go on\r\n250-relay\r\n250 SIZE 1\r\n235 2.7.0 Welcome'),
@@ -125,9 +165,14 @@ describe('what speaks of the relay', () => {
     expect(relay.accepted).toEqual([ADA]);
   });
 
-  test('a wrong certificate: no log-in, no mail', async () => {
+  test.each([
+    ['of an unknown authority', TEST_CERTIFICATE, '127.0.0.1', false],
+    ['that has expired', EXPIRED_CERTIFICATE, '127.0.0.1', true],
+    ['of another name', TEST_CERTIFICATE, 'localhost', true],
+  ])('a certificate %s: no log-in, no mail', async (_what, cert, host, trusted) => {
+    const env = trusted ? await trusting(TEST_CERTIFICATE) : { GHOST_SMTP_TLS: 'required' };
     const { relay, until, rests, jobs, worker } = await playMails(() => undefined, {
-      ...{ login: AUTH, tls: TLS, env: { GHOST_SMTP_TLS: 'required' } },
+      ...{ login: AUTH, host, tls: { ...TLS, cert }, env },
     });
     await until('a second rest', () => rests().length >= 2);
     expect(rests()[0]).toMatchObject({ reason: 'relay_tls' });
