@@ -82,7 +82,15 @@ function bounce({
 }
 
 /** A feedback report as a mailbox provider sends one (RFC 5965). */
-function complaint({ original = '', type = 'abuse' }: { original?: string; type?: string }) {
+function complaint({
+  original = '',
+  type = 'abuse',
+  path = '',
+}: {
+  original?: string;
+  type?: string;
+  path?: string;
+}) {
   return Buffer.from(
     [
       'From: <feedback@provider.example>',
@@ -107,6 +115,7 @@ function complaint({ original = '', type = 'abuse' }: { original?: string; type?
       'Content-Type: message/rfc822',
       'Content-Disposition: inline',
       '',
+      ...(path === '' ? [] : [`Return-Path: <${path}>`]),
       'From: "Ada (Ghost)" <noreply@ghost.example>',
       'Subject: Re: A thread',
       '',
@@ -169,6 +178,11 @@ describe('a complaint', () => {
     expect(await readMailReport(raw, ring)).toEqual({ kind: 'complaint', jobId: id, feedbackType });
   });
 
+  test('names its mail by what comes back of it alone, too', async () => {
+    const report = await readMailReport(complaint({ path: pathOf(id) }), ring);
+    expect(report).toMatchObject({ kind: 'complaint', jobId: id });
+  });
+
   test('that is none, or names no mail of ours, counts for nothing', async () => {
     for (const type of ['not-spam', 'auth-failure']) {
       const report = complaint({ original: pathOf(id), type });
@@ -186,7 +200,7 @@ test.each([
   ],
   ['nothing', ''],
   ['noise', randomBytes(4096)],
-  ['a header without end', `X: ${'a'.repeat(100_000)}`],
+  ['a header without end', `X: ${'a'.repeat(50_000)}`],
 ])('%s is no report', async (_what, raw) => {
   expect(await readMailReport(Buffer.from(raw), ring)).toEqual({
     kind: 'none',
@@ -198,6 +212,33 @@ test('parts without end are unreadable', async () => {
   const part = '--b\r\nContent-Type: text/plain\r\n\r\nx\r\n';
   const raw = `Content-Type: multipart/report; boundary=b\r\n\r\n${part.repeat(2_000)}`;
   expect(await readMailReport(Buffer.from(raw), ring)).toMatchObject({ reason: 'unreadable' });
+});
+
+describe('a report that is made to be much work', () => {
+  const id = randomUUID();
+  const KIB = 1024;
+
+  test.each([
+    ['addresses', 'a@b,'],
+    ['groups', 'a:;,'],
+    ['words', '=?utf-8?q?x?= '],
+  ])('is not read: a header of %s', async (_what, field) => {
+    const headed = (bytes: number) =>
+      Buffer.concat([
+        Buffer.from(`Cc: ${field.repeat(bytes / field.length)}\r\n`),
+        bounce({ to: pathOf(id) }),
+      ]);
+    expect(await readMailReport(headed(4 * KIB), ring)).toMatchObject({ kind: 'bounce' });
+    expect(await readMailReport(headed(128 * KIB), ring)).toMatchObject({ reason: 'unreadable' });
+  });
+
+  test('is read as far as a report goes', async () => {
+    const long = 'x'.repeat(70).concat('\r\n').repeat(10_000);
+    const atEnd = bounce({ to: pathOf(id), body: long });
+    expect(await readMailReport(atEnd, ring)).toMatchObject({ kind: 'bounce', jobId: id });
+    const before = atEnd.toString().replace('I am sorry', long);
+    expect(await readMailReport(Buffer.from(before), ring)).toMatchObject({ reason: 'no_report' });
+  });
 });
 
 describe('what a report does', () => {
