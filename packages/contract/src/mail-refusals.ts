@@ -4,6 +4,8 @@
 export const NO_SUCH_ADDRESS: readonly string[] = ['1.1', '1.3', '1.6', '1.10', '2.1'];
 /** Too large for this reader or for the relay: nothing about the address. */
 export const TOO_LARGE: readonly string[] = ['2.3', '3.4'];
+/** The sender, so we, or our DNS; also where it is said of a recipient, as Postfix does unless it is told not to (`smtpd_delay_reject`). */
+export const SENDER_REFUSED: readonly string[] = ['1.7', '1.8'];
 /** Letters in it that a relay takes none of. */
 export const ADDRESS_UNSENDABLE: readonly string[] = ['6.7'];
 

@@ -1,6 +1,7 @@
 import {
   ADDRESS_UNSENDABLE,
   NO_SUCH_ADDRESS,
+  SENDER_REFUSED,
   speaksOfReputation,
   type Suppression,
   TOO_LARGE,
@@ -82,6 +83,12 @@ const RULES: readonly Rule[] = [
   },
   // What is refused at MAIL FROM is the sender of all mails, and so is who may not relay at all.
   { stages: ['mail_from'], firstDigit: 5, means: PAUSE('sender_refused') },
+  // Or the reader's own server says so, which must not rest the relay. Our DNS is mended within a mail's time, or not.
+  {
+    firstDigit: 5,
+    statuses: SENDER_REFUSED,
+    means: { verdict: 'retry', reason: 'sender_refused' },
+  },
   // By no other status: a relay that asks the reader's own server first quotes that, and it may say what it likes.
   ...[{ subject: '7' }, { statuses: [''] }].map(
     (status): Rule => ({

@@ -1,6 +1,7 @@
 import {
   ADDRESS_UNSENDABLE,
   NO_SUCH_ADDRESS,
+  SENDER_REFUSED,
   speaksOfReputation,
   type Suppression,
   TOO_LARGE,
@@ -43,6 +44,7 @@ function judgeBounce(
   const detail = status.slice(2);
   if (TOO_LARGE.includes(detail)) return { suppression: null, reason: 'message_too_large' };
   if (ADDRESS_UNSENDABLE.includes(detail)) return { suppression: null, reason: 'address_invalid' };
+  if (SENDER_REFUSED.includes(detail)) return { suppression: null, reason: 'sender_refused' };
   if (detail.startsWith('7.') || speaksOfReputation(diagnostic)) {
     return { suppression: null, reason: 'policy_refused' };
   }

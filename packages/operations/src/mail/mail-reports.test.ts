@@ -300,6 +300,8 @@ describe('what a report does', () => {
     ['5.2.3', null, 'message_too_large'],
     ['5.3.4', null, 'message_too_large'],
     ['5.6.7', null, 'address_invalid'],
+    ['5.1.7', null, 'sender_refused'],
+    ['5.1.8', 'smtp; 550 5.1.8 Sender address rejected: Domain not found', 'sender_refused'],
   ])('%s (%s) tells nothing against the address', async (status, diagnostic, reason) => {
     const jobId = await mailTo('fine-too@people.example');
     const bounced = { kind: 'bounce', jobId, status, diagnostic } as const;
