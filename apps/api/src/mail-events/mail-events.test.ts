@@ -1,10 +1,16 @@
+import { execFile, spawnSync } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
 
 import { bounceAddress, parseKeyRing } from '@ghost/vault';
 import { Webhook } from 'standardwebhooks';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 
 import { addDeliveredMail } from '../../../../test/support/delivered-mail.js';
+import { docExample } from '../../../../test/support/doc-example.js';
 import { startTestApi, type TestApi } from '../../../../test/support/test-api.js';
 
 const KEYS = `a:${randomBytes(32).toString('base64')}`;
@@ -113,6 +119,30 @@ describe('a bounce that is signed by a stock library', () => {
     expect((await post('Subject: Hi\r\n\r\nHi.')).body).toMatchObject({ reason: 'no_report' });
   });
 });
+
+const has = (command: string, ...args: string[]) => spawnSync(command, args).status === 0;
+
+test.runIf(has('openssl', 'version') && has('curl', '--version'))(
+  'the example of the docs hands over a bounce, whatever bytes are in it',
+  async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), 'ghost-report-'));
+    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    const message = path.join(folder, 'message');
+    const jobId = await mailTo('told@people.example');
+    const bytes = Buffer.from([0, 255, 13, 10, 64]);
+    await writeFile(message, Buffer.concat([Buffer.from(bounce('x@y.example')), bytes]));
+    const { stdout } = await promisify(execFile)('sh', ['-c', docExample('report.sh', 'mail.md')], {
+      env: {
+        PATH: process.env['PATH'] ?? '',
+        GHOST: `${api.url}/api`,
+        GHOST_MAIL_EVENTS_SECRET: SECRET,
+        MESSAGE: message,
+        RECIPIENT: pathOf(jobId),
+      },
+    });
+    expect(JSON.parse(stdout)).toMatchObject({ effect: 'suppressed', delivery: jobId });
+  },
+);
 
 describe('what is not signed', () => {
   test.each<[string, Wish]>([
