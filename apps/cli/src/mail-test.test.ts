@@ -55,7 +55,20 @@ describe('ghost mail test', () => {
       status: 'pending',
       relayRests: { reason: 'relay_auth' },
     });
-    expect((await mailTest()).out).toContain('the relay itself is at fault (relay_auth)');
+    expect((await mailTest()).out).toMatch(
+      /the relay itself is at fault \(relay_auth\)\. It refuses the log-in of GHOST_SMTP_URL.* It is tried again at /u,
+    );
+  });
+
+  test('tells what the relay said, and which setting it speaks of', async () => {
+    const said = '550 5.7.1 Who are you';
+    const catcher = await relay({
+      onMailFrom: () => ({ code: 550, text: '5.7.1 Who are you' }),
+    });
+    await ran.startDelivery({ GHOST_SMTP_URL: catcher.url });
+    expect((await mailTest()).out).toMatch(
+      new RegExp(`\\(sender_refused\\)\\. .*GHOST_MAIL_FROM.*: ${said} It is tried again`, 'u'),
+    );
   });
 
   test('tells that a lane is held, that nobody takes the mail, and what is no address', async () => {

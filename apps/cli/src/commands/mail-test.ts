@@ -25,6 +25,24 @@ const LOOK_EVERY_MS = 200;
 /** So long nothing happened: what may be the cause is said once. */
 const HINT_AFTER_MS = 5_000;
 
+/** What a relay is at fault for, and what to do; by the reasons of docs/operating.md. */
+const RELAY_FAULTS: Readonly<Record<string, string>> = {
+  relay_auth: 'It refuses the log-in of GHOST_SMTP_URL, or asks for one that is not there.',
+  relay_tls:
+    'No secure connection can be made: it offers no STARTTLS, or its certificate is not valid. Mend that, or see GHOST_EXTRA_CA_FILE and GHOST_SMTP_TLS.',
+  relay_dns: 'The name in GHOST_SMTP_URL cannot be resolved.',
+  relay_unreachable: 'It cannot be reached, or ends the connection.',
+  relay_silent: 'It does not answer in time.',
+  relay_refused: 'It refuses the connection, or does not speak SMTP.',
+  relay_closing: 'It is busy, or closes (421).',
+  relay_deferred: 'It takes no mail for now.',
+  sender_refused: 'It refuses the sender. Correct GHOST_MAIL_FROM or GHOST_VERP_DOMAIN.',
+  relaying_denied:
+    'It does not send for us. Let it know this machine, or give GHOST_SMTP_URL a log-in.',
+  connection_lost: 'It ended the connection in the midst of the mail.',
+  uncertain: 'It did not say whether it took the mail.',
+};
+
 interface Options {
   wait: number;
   json?: boolean;
@@ -129,16 +147,20 @@ function conclusion(state: TestMailState, wait: number): string {
   if (job.status === 'delivered') {
     return `The relay took it${tookOf(last)}: ${last?.reply ?? 'without a word'}`;
   }
-  const said = last === undefined ? '' : `${last.message ?? last.reply ?? ''} (${last.reason})`;
-  if (job.status !== 'pending')
-    return `It was not sent: ${said || (job.lastError ?? 'cancelled')}.`;
+  const said = last?.message ?? last?.reply ?? '';
+  const why = last === undefined ? '' : `${said} (${last.reason})`;
+  if (job.status !== 'pending') return `It was not sent: ${why || (job.lastError ?? 'cancelled')}.`;
   if (relayRests !== null) {
-    return `It was not sent yet: the relay itself is at fault (${relayRests.reason}). ${said} Mend GHOST_SMTP_URL or the relay; it is tried again at ${formatTime(later(job.runAt, relayRests.until))}.`;
+    const again = `It is tried again at ${formatTime(later(job.runAt, relayRests.until))}.`;
+    const [at, fault] = [relayRests.reason, RELAY_FAULTS[relayRests.reason]];
+    return [`It was not sent yet: the relay itself is at fault (${at}).`, fault, said, again]
+      .filter(Boolean)
+      .join(' ');
   }
   if (job.waiting === 'held')
     return `It was not sent: resume its lane with "npx ghost lanes resume ${job.lane}".`;
   if (last !== undefined)
-    return `It was not sent yet: ${said}. It is tried again at ${formatTime(job.runAt)}.`;
+    return `It was not sent yet: ${why}. It is tried again at ${formatTime(job.runAt)}.`;
   return `Nothing happened within ${wait} s. The mail stays in the queue: npx ghost jobs show ${job.jobId}`;
 }
 
