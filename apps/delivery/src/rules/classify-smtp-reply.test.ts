@@ -122,10 +122,19 @@ describe('the table of replies', () => {
     expect(classify('rcpt_to', '550 5.1.1 <spf@rbl.example>: no such user')).toMatchObject({
       reason: 'address_unknown',
     });
-    expect(classify('rcpt_to', '550 5.1.1 dkim@dnsbl.example unknown')).toMatchObject({
+    expect(
+      classify('rcpt_to', '550 5.1.1 (dkim@dnsbl.example), to=<spf@rbl.example>: unknown'),
+    ).toMatchObject({
       reason: 'address_unknown',
     });
   });
+});
+
+test('a reply of any length is judged at once', () => {
+  for (const text of ['x', '<', '>', '<x', '@', 'x@', '=', ' <', '-']) {
+    const reply = `550 5.1.1 ${text.repeat(60_000)}`;
+    expect(classify('rcpt_to', reply), text).toMatchObject({ reason: 'address_unknown' });
+  }
 });
 
 describe('an enhanced status', () => {
