@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 
 import { CancellingModule } from '../cancelling/cancelling.module.js';
+import { UnsubscribeModule } from '../unsubscribe/unsubscribe.module.js';
 import { CollaboratorsController } from './collaborators.controller.js';
 import { MembersService } from './members.service.js';
 import { RepositoriesController } from './repositories.controller.js';
@@ -11,7 +12,7 @@ import { SubscriptionsController } from './subscriptions.controller.js';
 import { SubscriptionsService } from './subscriptions.service.js';
 
 @Module({
-  imports: [CancellingModule],
+  imports: [CancellingModule, UnsubscribeModule],
   controllers: [
     RepositoriesController,
     RepositoryListsController,

@@ -5,6 +5,7 @@ import { and, asc, eq, gt } from 'drizzle-orm';
 import type { Account, Person } from '../accounts/current-account.js';
 import { DATABASE } from '../database/tokens.js';
 import { notFound } from '../http/api-error.js';
+import { UnwantedMailService } from '../unsubscribe/unwanted-mail.service.js';
 import { OWNER_COLUMNS, type RepositoryAccess, requireAccess } from './repository-access.js';
 import type { RepositoryPath } from './repository-path.js';
 import type { PeopleQuery } from './repository-queries.js';
@@ -21,7 +22,10 @@ export interface Subscription {
 
 @Injectable()
 export class SubscriptionsService {
-  constructor(@Inject(DATABASE) private readonly db: Database) {}
+  constructor(
+    @Inject(DATABASE) private readonly db: Database,
+    @Inject(UnwantedMailService) private readonly unwanted: UnwantedMailService,
+  ) {}
 
   /** @throws ApiError 404 as well when there is no choice, as GitHub answers */
   async find(account: Account, path: RepositoryPath): Promise<Subscription> {
@@ -32,6 +36,7 @@ export class SubscriptionsService {
     return { access, subscribed: !ignored, ignored, createdAt };
   }
 
+  /** Watches or ignores, which also ends what waits. */
   async set(
     account: Account,
     path: RepositoryPath,
@@ -51,6 +56,9 @@ export class SubscriptionsService {
       })
       .returning({ createdAt: schema.watch.createdAt });
     if (kept === undefined) throw new Error('The upsert of a watch returned no row');
+    if (ignored) {
+      await this.unwanted.cancel({ accountId: account.id, repositoryId: access.repository.id });
+    }
     return { access, subscribed, ignored, createdAt: kept.createdAt };
   }
 

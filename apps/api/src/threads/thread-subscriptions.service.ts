@@ -7,6 +7,7 @@ import type { Account } from '../accounts/current-account.js';
 import { DATABASE, SETTINGS } from '../database/tokens.js';
 import { notFound } from '../http/api-error.js';
 import { fullName } from '../repositories/repository-view.js';
+import { UnwantedMailService } from '../unsubscribe/unwanted-mail.service.js';
 import { requireThread, type ThreadAccess } from './thread-access.js';
 import type { NewThreadSubscription, ThreadPath } from './thread-schemas.js';
 import { type ThreadSubscriptionAnswer, threadUrl } from './thread-view.js';
@@ -19,6 +20,7 @@ export class ThreadSubscriptionsService {
   constructor(
     @Inject(DATABASE) private readonly db: Database,
     @Inject(SETTINGS) private readonly settings: Pick<Settings, 'publicUrl'>,
+    @Inject(UnwantedMailService) private readonly unwanted: UnwantedMailService,
   ) {}
 
   /** @throws ApiError 404 when the account neither follows nor mutes the thread */
@@ -32,7 +34,7 @@ export class ThreadSubscriptionsService {
     return this.view(access, row);
   }
 
-  /** Follows or mutes; who took part already keeps the reason. */
+  /** Follows or mutes, which also ends what waits; who took part already keeps the reason. */
   async set(
     account: Account,
     path: ThreadPath,
@@ -53,6 +55,10 @@ export class ThreadSubscriptionsService {
       })
       .returning();
     if (row === undefined) throw new Error('The upsert of a subscription returned no row');
+    if (muted) {
+      const [repositoryId, threadId] = [access.repository.id, access.thread.id];
+      await this.unwanted.cancel({ accountId: account.id, repositoryId, threadId });
+    }
     return this.view(access, row);
   }
 

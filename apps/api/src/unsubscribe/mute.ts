@@ -4,28 +4,43 @@ import type { UnsubscribeClaim } from './unsubscribe-tokens.js';
 
 /**
  * Ends the mails of a thread for one account; again it changes nothing.
- * @returns false when the thread or the account is gone
+ * @returns the thread's repository; null when the thread or the account is gone
  */
-export async function muteThread(pool: Pool, claim: UnsubscribeClaim): Promise<boolean> {
-  const { rowCount } = await pool.query(
+export function muteThread(pool: Pool, claim: UnsubscribeClaim): Promise<number | null> {
+  return repositoryOf(
+    pool,
     `INSERT INTO thread_subscription (thread_id, account_id, reason, muted)
-     SELECT t.id, a.id, 'manual', true FROM thread t, account a WHERE t.id = $1 AND a.id = $2
+     SELECT place.thread_id, place.account_id, 'manual', true FROM place
      ON CONFLICT (thread_id, account_id) DO UPDATE SET muted = true`,
-    [claim.threadId, claim.accountId],
+    claim,
   );
-  return rowCount === 1;
 }
 
 /**
  * Ends the mails of all threads of a thread's repository for one account; again it changes nothing.
- * @returns false when the thread or the account is gone
+ * @returns the repository; null when the thread or the account is gone
  */
-export async function muteRepository(pool: Pool, claim: UnsubscribeClaim): Promise<boolean> {
-  const { rowCount } = await pool.query(
+export function muteRepository(pool: Pool, claim: UnsubscribeClaim): Promise<number | null> {
+  return repositoryOf(
+    pool,
     `INSERT INTO watch (repository_id, account_id, ignored)
-     SELECT t.repository_id, a.id, true FROM thread t, account a WHERE t.id = $1 AND a.id = $2
+     SELECT place.repository_id, place.account_id, true FROM place
      ON CONFLICT (repository_id, account_id) DO UPDATE SET ignored = true`,
-    [claim.threadId, claim.accountId],
+    claim,
   );
-  return rowCount === 1;
+}
+
+async function repositoryOf(
+  pool: Pool,
+  change: string,
+  { threadId, accountId }: UnsubscribeClaim,
+): Promise<number | null> {
+  const { rows } = await pool.query<{ id: string }>(
+    `WITH place AS (
+       SELECT t.id AS thread_id, t.repository_id, a.id AS account_id FROM thread t, account a WHERE t.id = $1 AND a.id = $2
+     ), changed AS (${change})
+     SELECT repository_id AS id FROM place`,
+    [threadId, accountId],
+  );
+  return rows[0] === undefined ? null : Number(rows[0].id);
 }

@@ -12,7 +12,8 @@ import {
   REPOSITORY_DONE_PAGE,
   UNKNOWN_LINK_PAGE,
 } from './unsubscribe-page.js';
-import { UnsubscribeTokens } from './unsubscribe-tokens.js';
+import { type UnsubscribeClaim, UnsubscribeTokens } from './unsubscribe-tokens.js';
+import { UnwantedMailService } from './unwanted-mail.service.js';
 
 /** Where the links of mails lead. The token is the right to it; nobody signs in. */
 @Controller('unsubscribe')
@@ -20,6 +21,7 @@ export class UnsubscribeController {
   constructor(
     @Inject(POOL) private readonly pool: Pool,
     @Inject(UnsubscribeTokens) private readonly tokens: UnsubscribeTokens,
+    @Inject(UnwantedMailService) private readonly unwanted: UnwantedMailService,
   ) {}
 
   /** Also HEAD. Changes nothing. */
@@ -52,7 +54,7 @@ export class UnsubscribeController {
   })
   async unsubscribe(@Param('token') token: string, @Res() reply: FastifyReply): Promise<void> {
     const claim = this.tokens.verify(token);
-    const muted = claim !== null && (await muteThread(this.pool, claim));
+    const muted = claim !== null && (await this.muteThread(claim));
     sendPage(reply, muted ? 200 : 404, muted ? DONE_PAGE : UNKNOWN_LINK_PAGE);
   }
 
@@ -73,7 +75,20 @@ export class UnsubscribeController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const claim = this.tokens.verify(token);
-    const muted = claim !== null && (await muteRepository(this.pool, claim));
+    const muted = claim !== null && (await this.muteRepository(claim));
     sendPage(reply, muted ? 200 : 404, muted ? REPOSITORY_DONE_PAGE : UNKNOWN_LINK_PAGE);
+  }
+
+  private async muteThread(claim: UnsubscribeClaim): Promise<boolean> {
+    const repositoryId = await muteThread(this.pool, claim);
+    if (repositoryId !== null) await this.unwanted.cancel({ ...claim, repositoryId });
+    return repositoryId !== null;
+  }
+
+  private async muteRepository(claim: UnsubscribeClaim): Promise<boolean> {
+    const { accountId } = claim;
+    const repositoryId = await muteRepository(this.pool, claim);
+    if (repositoryId !== null) await this.unwanted.cancel({ accountId, repositoryId });
+    return repositoryId !== null;
   }
 }
