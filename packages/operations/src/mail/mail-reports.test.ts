@@ -23,6 +23,7 @@ interface Wish {
   to?: string;
   action?: string;
   status?: string;
+  diagnostic?: string;
   /** Return path of the mail that comes back with it. */
   original?: string;
   body?: string;
@@ -33,6 +34,7 @@ function bounce({
   to = 'x@ghost.example',
   action = 'failed',
   status = '5.1.1',
+  diagnostic = '550 5.1.1 <reader@people.example>: no such\r\n    user here',
   original = '',
   body = 'Hi.',
 }: Wish) {
@@ -61,8 +63,7 @@ function bounce({
       'Final-Recipient: rfc822; reader@people.example',
       `Action: ${action}`,
       `Status: ${status}`,
-      'Diagnostic-Code: smtp; 550 5.1.1 <reader@people.example>: no such',
-      '    user here',
+      `Diagnostic-Code: smtp; ${diagnostic}`,
       '',
       '--B1',
       'Content-Type: message/rfc822',
@@ -143,6 +144,20 @@ describe('a bounce', () => {
       status: '5.1.1',
       diagnostic: 'smtp; 550 5.1.1 <reader@people.example>: no such user here',
     });
+  });
+
+  test.each([
+    ['5.0.0', '550-5.7.1 not from you\r\n 550 5.7.1 at all', '5.7.1'],
+    ['5.0.0 (undefined status)', '550 5.1.1 No such user', '5.1.1'],
+    ['', '552 5.2.2 Full', '5.2.2'],
+    ['5.0.0', '550 host 5.1.1.1 said no', '5.0.0'],
+    ['5.0.0', '550 4.1.1 Odd', '5.0.0'],
+    ['5.0.0', '550 5.1.1.1 Odd', '5.0.0'],
+    ['5.4.4', '550 5.1.1 No such user', '5.4.4'],
+    ['5.0.0', '', '5.0.0'],
+  ])('of status %j after %j is one of %s', async (status, diagnostic, expected) => {
+    const raw = bounce({ to: pathOf(id), action: 'Failed (for good)', status, diagnostic });
+    expect(await readMailReport(raw, ring)).toMatchObject({ kind: 'bounce', status: expected });
   });
 
   test('without a return path of ours counts for nothing', async () => {

@@ -11,6 +11,8 @@ const MOST_RETURN_PATHS = 20;
 /** Of a report's own headers those that say for whom it came. */
 const RECIPIENT_HEADERS = ['to', 'delivered-to', 'x-original-to', 'envelope-to', 'x-envelope-to'];
 const MOST_DIAGNOSTIC_CHARS = 500;
+/** RFC 3463: nothing more is known than that it failed for good. */
+const UNDEFINED_STATUS = '5.0.0';
 /** A report and its parts are read up to here, and our mails have less than 100 KB: anybody may send to a return path, and 1 MiB took 1.6 s. */
 const MOST_BYTES = 256 * 1024;
 /** Of the report, or of a part of it: the parser reads one at once, and 1 MiB of addresses stopped the process for 1.6 s. */
@@ -85,13 +87,19 @@ async function parse(raw: Buffer): Promise<ParsedMail | null> {
   }
 }
 
-/** RFC 3464: a group of fields for the message, then one for each recipient. */
+/** RFC 3464: a group of fields for the message, then one for each recipient. Comments may stand behind a value. */
 function bounceOf(jobId: string, groups: readonly Fields[]): MailReport {
-  const failed = groups.find((fields) => fields.get('action')?.toLowerCase() === 'failed');
+  const failed = groups.find((fields) => /^failed\b/iu.test(fields.get('action') ?? ''));
   if (failed === undefined) return none('no_failure');
-  const status = /\b[245]\.\d{1,3}\.\d{1,3}\b/u.exec(failed.get('status') ?? '')?.[0];
   const diagnostic = failed.get('diagnostic-code')?.slice(0, MOST_DIAGNOSTIC_CHARS) ?? null;
-  return { kind: 'bounce', jobId, status: status ?? '5.0.0', diagnostic };
+  return { kind: 'bounce', jobId, status: statusOf(failed.get('status'), diagnostic), diagnostic };
+}
+
+/** Exim's is 5.0.0, whatever it was told: then what it was told says more. */
+function statusOf(field = '', diagnostic: string | null): string {
+  const status = /\b[245]\.\d{1,3}\.\d{1,3}\b/u.exec(field)?.[0] ?? UNDEFINED_STATUS;
+  if (!status.endsWith('.0.0')) return status;
+  return /\b([45])\d\d[ -](\1\.\d{1,3}\.\d{1,3})(?![.\d])/u.exec(diagnostic ?? '')?.[2] ?? status;
 }
 
 /** RFC 5965. Where no type is given it is abuse: that is what these reports are for. */
