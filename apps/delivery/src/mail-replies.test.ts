@@ -78,6 +78,30 @@ describe('what speaks of one mail', () => {
     expect(relay.came).toEqual([]);
   });
 
+  test.each([
+    ['a mail that waited so long for the relay', ['550 5.1.2 Bad destination system']],
+    ['who was deferred before', ['450 4.2.0 Later', '450 4.2.0 Later', '550 5.1.2 Bad']],
+    ['whose domain was known between', ['550 5.1.2 Bad', '450 4.2.0 Later', '550 5.1.2 Bad']],
+  ])(
+    '550 5.1.2 at the end of 48 hours, for %s: dead, nobody suppressed',
+    async (_what, replies) => {
+      let now = Date.now();
+      const answers = [...replies];
+      const { ended, suppressed } = await playMails(
+        ({ phase }) => {
+          if (phase !== 'rcpt') return undefined;
+          now += MAIL_BUDGET_MS / replies.length + 1_000;
+          return answers.shift();
+        },
+        { now: () => now },
+      );
+      expect(await ended()).toMatchObject({
+        ...{ status: 'dead', attempts: replies.length, lastError: 'domain_unknown' },
+      });
+      expect(await suppressed()).toEqual([]);
+    },
+  );
+
   test('550 5.7.1: dead with an alarm, never suppressed', async () => {
     const { relay, ended, suppressed, worker } = await playMails(
       always('rcpt', '550 5.7.1 Message refused by policy'),

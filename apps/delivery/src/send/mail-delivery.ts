@@ -13,6 +13,7 @@ import { prepareMails, recipientOf } from './prepare-mails.js';
 import { Relay, type RelayOptions } from './relay.js';
 import { createRelayRate } from './relay-rate.js';
 import { type SmtpTimes, trackProgress } from './smtp-session.js';
+import { isUnknownForLong } from './unknown-domain.js';
 
 /** Mails at once: a relay shares its own limits with others. */
 const MAIL_CONNECTIONS = 10;
@@ -88,10 +89,11 @@ export function createMailDelivery(options: MailDeliveryOptions): MailDelivery {
       returnPath: verpDomain === null ? undefined : (id) => bounceAddress(keyRing, id, verpDomain),
     }),
     restRelay: (reason) => relay.rest(reason),
-    suppress: (job, { suppression, reason }) =>
-      suppression
-        ? suppressions.note(recipientOf(job), suppression, reason ?? 'refused')
-        : Promise.resolve(),
+    suppress: async (job, { suppression, reason }) => {
+      if (!suppression) return;
+      if (reason === 'domain_unknown' && !(await isUnknownForLong(sql, job.id, now()))) return;
+      await suppressions.note(recipientOf(job), suppression, reason ?? 'refused');
+    },
     capacity: () => relay.capacity,
     check: async () => {
       const check = await checkRelay(() => transport.verify(), smtp);
