@@ -48,7 +48,7 @@ export async function playMails(
   const attempts = async () =>
     (await seed.attempts()).map(({ number, outcome, reason }) => [number, outcome, reason]);
   return {
-    ...{ relay, seed, ids, worker, attempts },
+    ...{ relay, seed, ids, worker, attempts, databaseUrl },
     /** The jobs in the order of the addresses. */
     jobs: async () =>
       (await seed.jobs()).map(({ status, attempts: charged, lastError }) => ({
@@ -68,11 +68,18 @@ export async function playMails(
           'SELECT address, reason, strikes, until IS NOT NULL AS soft FROM mail_suppression ORDER BY address',
         )
       ).rows,
-    /** What is put back is due now. */
+    /** What waits is due now. Lanes are locked first and in order, as everybody does. */
     hurry: () =>
       seed.pool.query(
-        `WITH due AS (UPDATE delivery_job SET run_at = now() WHERE status = 'pending' AND lease_until IS NULL),
-           lanes AS (UPDATE delivery_lane SET next_at = now(), mark = least(mark, now()))
+        `WITH locked AS MATERIALIZED (SELECT lane, version FROM delivery_lane ORDER BY lane, version FOR UPDATE),
+           due AS (
+             UPDATE delivery_job SET run_at = now()
+             WHERE status = 'pending' AND lease_until IS NULL AND (SELECT count(*) FROM locked) > 0
+           ),
+           lanes AS (
+             UPDATE delivery_lane d SET next_at = now(), mark = least(d.mark, now())
+             FROM locked l WHERE d.lane = l.lane AND d.version = l.version
+           )
          SELECT pg_notify('ghost_delivery', '')`,
       ),
   };
