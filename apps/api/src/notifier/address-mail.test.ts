@@ -96,6 +96,7 @@ describe('the mail to an address that was added', () => {
     );
     expect(message.headers).toEqual({
       'Auto-Submitted': 'auto-generated',
+      'X-Auto-Response-Suppress': 'All',
       'X-Ghost-Reason': 'verification',
     });
     expect(message.text.split('\n')).toContain(LINK);

@@ -61,7 +61,11 @@ describe('the mail about a hook', () => {
       date: '2026-01-03T15:04:05.000Z',
       messageId: `<${JOB}@ghost.example>`,
       // No list's mail, and no vacation note answers it.
-      headers: { 'Auto-Submitted': 'auto-generated', 'X-Ghost-Reason': 'owner' },
+      headers: {
+        'Auto-Submitted': 'auto-generated',
+        'X-Auto-Response-Suppress': 'All',
+        'X-Ghost-Reason': 'owner',
+      },
       text: [
         'Nothing could be delivered to webhook 7 of ada/engine, which leads to https://receiver.example, since 2026-01-02 03:04 UTC.',
         'The newest attempt: The endpoint answered 500. (http_5xx)',
@@ -126,7 +130,11 @@ describe('the mail about a hook', () => {
       expect(text).not.toMatch(/[\r\u2028\u202E]|^Bcc/mu);
       expect(html).not.toMatch(/<script|<img|[\r\u2028\u202E]/u);
       expect(html?.match(/<a href="[^"<>]*">/gu)).toHaveLength(1);
-      expect(Object.keys(headers)).toEqual(['Auto-Submitted', 'X-Ghost-Reason']);
+      expect(Object.keys(headers)).toEqual([
+        'Auto-Submitted',
+        'X-Auto-Response-Suppress',
+        'X-Ghost-Reason',
+      ]);
     }
   });
 

@@ -53,8 +53,9 @@ export function mailToNobody(accountId: number, reason: string): FanoutPage {
 /** Headers of such a mail. @param reason - why they get it, in a word */
 export function headersToOne(reason: string): MailContent['headers'] {
   return [
-    // RFC 3834, 5: no vacation note answers it.
+    // RFC 3834, 5, and what Exchange heeds: no vacation note answers it.
     ['Auto-Submitted', ['auto-generated']],
+    ['X-Auto-Response-Suppress', ['All']],
     [MAIL_REASON_HEADER, [reason]],
   ];
 }
