@@ -1,6 +1,7 @@
 import { assertNever } from '@ghost/contract';
 import type { Logger } from 'pino';
 
+import { orAfter } from '../or-after.js';
 import type { DeliveryWake } from './delivery-wake.js';
 import { describeError } from './describe-error.js';
 import type { PageOutcome } from './fan-out-page.js';
@@ -96,10 +97,9 @@ export class OutboxDrain {
           more = await this.startDue(running);
         }
         if (running.size > 0) {
-          const waited = dueIn(LOOK_AGAIN_MS);
+          const changed = Promise.race([...running.values(), woken]).then(() => false);
           // A page that waits for a lock must not keep others from what comes due meanwhile.
-          if (await Promise.race([...running.values(), woken, waited.due])) more = true;
-          waited.cancel();
+          more = (await orAfter(LOOK_AGAIN_MS, changed, true)) || more;
         } else if (!more && !this.woken) break;
       }
     } finally {
@@ -196,15 +196,6 @@ export class OutboxDrain {
         return assertNever(outcome);
     }
   }
-}
-
-/** Resolves to true after a time, unless it is cancelled before. */
-function dueIn(delayMs: number): { due: Promise<true>; cancel: () => void } {
-  let timer: NodeJS.Timeout | undefined;
-  const due = new Promise<true>((resolve) => {
-    timer = setTimeout(() => resolve(true), delayMs);
-  });
-  return { due, cancel: () => clearTimeout(timer) };
 }
 
 /** A suspect runs alone: what it may kill is then itself only. */
