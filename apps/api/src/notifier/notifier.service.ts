@@ -18,7 +18,7 @@ import {
 import { isCommentGone } from '../outbox/is-comment-gone.js';
 import { UnsubscribeTokens } from '../unsubscribe/unsubscribe-tokens.js';
 import { addressPage, isAddressEvent } from './address-mail.js';
-import { audiencePage, type Candidate, countAudience } from './audience.js';
+import { type Audience, audiencePage, type Candidate, countAudience } from './audience.js';
 import {
   chooseReader,
   type ReaderContext,
@@ -70,14 +70,23 @@ export class NotifierService implements FanoutConsumer {
     if (isHookMailEvent(event)) return hookPage(tx, this.queue, event, mailSender(this.settings));
     if (!isMailEventType(event.type) || event.repositoryId === null) return NOTHING_TO_SEND;
     const mail = event as MailEvent & FanoutEvent;
-    const { thread, sender } = mail.payload;
-    const audience = { repositoryId: event.repositoryId, threadId: thread.id };
+    const audience = { repositoryId: event.repositoryId, threadId: mail.payload.thread.id };
+    return this.threadPage(tx, mail, audience, cursor);
+  }
+
+  private async threadPage(
+    tx: Transaction,
+    mail: MailEvent & FanoutEvent,
+    audience: Audience,
+    cursor: string | null,
+  ): Promise<FanoutPage> {
+    const { sender } = mail.payload;
     const from = cursor === null ? null : readCursor(cursor);
     const candidates = await audiencePage(tx, audience, from?.after ?? 0, PAGE_SIZE);
     const sorted = sort(candidates, {
       actorId: sender.id,
       mentioned: mentionedIn(mail),
-      commentGone: candidates.length > 0 && (await isCommentGone(tx, event)),
+      commentGone: candidates.length > 0 && (await isCommentGone(tx, mail)),
     });
     const { readers, skips } = await this.withinQuota(tx, sender.id, sorted);
     const last = candidates.length < PAGE_SIZE;
