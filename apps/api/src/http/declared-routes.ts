@@ -21,25 +21,32 @@ export interface DeclaredRoute extends RouteOptions {
  */
 export function declaredRoutes(app: INestApplicationContext): Map<string, DeclaredRoute> {
   const routes = new Map<string, DeclaredRoute>();
-  for (const { controllers } of app.get(ModulesContainer).values()) {
-    for (const { metatype, name } of controllers.values()) {
-      const prototype: unknown = metatype?.prototype;
-      if (typeof prototype !== 'object' || prototype === null) continue;
-      for (const method of new MetadataScanner().getAllMethodNames(prototype)) {
-        const handler: unknown = Reflect.get(prototype, method);
-        if (typeof handler !== 'function' || !Reflect.hasMetadata(METHOD_METADATA, handler)) {
-          continue;
-        }
-        const route = Reflect.getMetadata(ROUTE, handler) as RouteOptions | undefined;
-        if (route === undefined) {
-          throw new Error(`${name}.${method} answers requests and is not declared by @Route.`);
-        }
-        if (routes.has(route.id)) throw new Error(`Two routes have the id "${route.id}".`);
-        routes.set(route.id, { ...route, ...whatItTakes(prototype, method) });
+  for (const { name, prototype, method, handler } of handlersOf(app)) {
+    const route = Reflect.getMetadata(ROUTE, handler) as RouteOptions | undefined;
+    if (route === undefined) {
+      throw new Error(`${name}.${method} answers requests and is not declared by @Route.`);
+    }
+    if (routes.has(route.id)) throw new Error(`Two routes have the id "${route.id}".`);
+    routes.set(route.id, { ...route, ...whatItTakes(prototype, method) });
+  }
+  return routes;
+}
+
+/** The methods of controllers that Nest serves. */
+function* handlersOf(app: INestApplicationContext) {
+  const controllers = [...app.get(ModulesContainer).values()].flatMap((module) => [
+    ...module.controllers.values(),
+  ]);
+  for (const { metatype, name } of controllers) {
+    const prototype: unknown = metatype?.prototype;
+    if (typeof prototype !== 'object' || prototype === null) continue;
+    for (const method of new MetadataScanner().getAllMethodNames(prototype)) {
+      const handler: unknown = Reflect.get(prototype, method);
+      if (typeof handler === 'function' && Reflect.hasMetadata(METHOD_METADATA, handler)) {
+        yield { name, prototype, method, handler };
       }
     }
   }
-  return routes;
 }
 
 function whatItTakes(
