@@ -93,37 +93,8 @@ export class OutboxService implements OnApplicationBootstrap, OnApplicationShutd
       delivery: this.delivery,
       logger,
     });
-    this.listener = new Listener({
-      connectionString: connection.listenUrl,
-      channels: [OUTBOX_CHANNEL, REPLAY_CHANNEL],
-      name: 'ghost api outbox',
-      heartbeatMs: connection.heartbeatMs,
-      onWake: (why, channel) => {
-        if (why === 'connected' || channel === REPLAY_CHANNEL) replays.wake();
-        if (channel === REPLAY_CHANNEL) return;
-        // A process that died may have ended an event that nobody closed.
-        if (why === 'connected') this.progress.sweepAgain();
-        this.wake();
-      },
-      onProblem: (message, error) => {
-        this.logger.warn({ event: 'outbox.listener_lost', ...describeError(error) }, message);
-        // Nobody hears a NOTIFY meanwhile: look at each attempt to reconnect.
-        this.wake();
-        replays.wake();
-      },
-    });
-    this.clock = new ClockWatch({
-      now: () => Date.now(),
-      monotonic: () => performance.now(),
-      onGap: ({ gapMs }) => {
-        const dropped = dropConnections(pool);
-        logger.warn(
-          { event: 'outbox.clock_gap', gap_ms: gapMs, dropped },
-          'The process did not run for a while; its connections are made anew',
-        );
-        this.listener.reconnect();
-      },
-    });
+    this.listener = this.makeListener(connection, replays);
+    this.clock = this.watchClock();
   }
 
   /** Whether a NOTIFY would be heard. */
@@ -153,6 +124,46 @@ export class OutboxService implements OnApplicationBootstrap, OnApplicationShutd
       .catch((error: unknown) =>
         this.logger.warn({ event: 'outbox.handover_failed', ...describeError(error) }),
       );
+  }
+
+  private makeListener(
+    connection: DatabaseConnection,
+    replays: Pick<ReplayRunner, 'wake'>,
+  ): Listener {
+    return new Listener({
+      connectionString: connection.listenUrl,
+      channels: [OUTBOX_CHANNEL, REPLAY_CHANNEL],
+      name: 'ghost api outbox',
+      heartbeatMs: connection.heartbeatMs,
+      onWake: (why, channel) => {
+        if (why === 'connected' || channel === REPLAY_CHANNEL) replays.wake();
+        if (channel === REPLAY_CHANNEL) return;
+        // A process that died may have ended an event that nobody closed.
+        if (why === 'connected') this.progress.sweepAgain();
+        this.wake();
+      },
+      onProblem: (message, error) => {
+        this.logger.warn({ event: 'outbox.listener_lost', ...describeError(error) }, message);
+        // Nobody hears a NOTIFY meanwhile: look at each attempt to reconnect.
+        this.wake();
+        replays.wake();
+      },
+    });
+  }
+
+  private watchClock(): ClockWatch {
+    return new ClockWatch({
+      now: () => Date.now(),
+      monotonic: () => performance.now(),
+      onGap: ({ gapMs }) => {
+        const dropped = dropConnections(this.pool);
+        this.logger.warn(
+          { event: 'outbox.clock_gap', gap_ms: gapMs, dropped },
+          'The process did not run for a while; its connections are made anew',
+        );
+        this.listener.reconnect();
+      },
+    });
   }
 
   private wake(): void {
