@@ -89,33 +89,10 @@ export async function listSkipped(
   db: Database,
   account: Account,
   path: HookPath,
-  { after, event_id: eventId, per_page: perPage }: SkippedPage,
+  wanted: SkippedPage,
 ): Promise<SkippedRow[]> {
-  const { repository, hook, fanoutSkip: skip, outboxEvent: event } = schema;
-  const page = db
-    .select({
-      eventId: skip.eventId,
-      reason: skip.reason,
-      detail: skip.detail,
-      createdAt: skip.createdAt,
-      micros: sql<string>`(extract(epoch from ${skip.createdAt}) * 1000000)::bigint::text`.as(
-        'micros',
-      ),
-    })
-    .from(skip)
-    .where(
-      and(
-        eq(skip.targetKind, 'hook'),
-        eq(skip.targetId, sql`${hook.id}`),
-        eventId === undefined ? undefined : eq(skip.eventId, eventId),
-        after === undefined
-          ? undefined
-          : sql`(${skip.createdAt}, ${skip.eventId}) < (${timeOf(after)}, ${after.id}::uuid)`,
-      ),
-    )
-    .orderBy(desc(skip.createdAt), desc(skip.eventId))
-    .limit(perPage + 1)
-    .as('skipped');
+  const { repository, hook, outboxEvent: event } = schema;
+  const page = skippedOfHook(db, wanted);
   const rows = await db
     .select({
       repository,
@@ -177,6 +154,35 @@ function waitingOfHook(
     .orderBy(asc(job.version), asc(job.runAt), asc(job.id))
     .limit(perPage + 1)
     .as('waiting');
+}
+
+/** Events that were not sent to `schema.hook`, to be joined laterally. */
+function skippedOfHook(db: Database, { after, event_id: eventId, per_page: perPage }: SkippedPage) {
+  const { hook, fanoutSkip: skip } = schema;
+  return db
+    .select({
+      eventId: skip.eventId,
+      reason: skip.reason,
+      detail: skip.detail,
+      createdAt: skip.createdAt,
+      micros: sql<string>`(extract(epoch from ${skip.createdAt}) * 1000000)::bigint::text`.as(
+        'micros',
+      ),
+    })
+    .from(skip)
+    .where(
+      and(
+        eq(skip.targetKind, 'hook'),
+        eq(skip.targetId, sql`${hook.id}`),
+        eventId === undefined ? undefined : eq(skip.eventId, eventId),
+        after === undefined
+          ? undefined
+          : sql`(${skip.createdAt}, ${skip.eventId}) < (${timeOf(after)}, ${after.id}::uuid)`,
+      ),
+    )
+    .orderBy(desc(skip.createdAt), desc(skip.eventId))
+    .limit(perPage + 1)
+    .as('skipped');
 }
 
 function timeOf({ micros }: PlaceInTime) {
