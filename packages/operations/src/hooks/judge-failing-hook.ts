@@ -71,13 +71,10 @@ async function warn(
   await sql.query('UPDATE delivery_lane SET warned_at = now() WHERE lane = $1', [
     hookLane(hook.id),
   ]);
-  await audit(sql, hook, fault, streak, 'hook.failing');
-  const told = await toldOf(sql, hook, fault, streak);
-  await writeEvent(client, {
+  await tell(client, hook, fault, streak, (told) => ({
     type: 'hook.failing',
-    repositoryId: hook.repository.id,
     payload: { ...told, disables_at: streak.disablesAt.toISOString() },
-  });
+  }));
   return 'warned';
 }
 
@@ -88,15 +85,11 @@ async function disable(
   fault: EndpointFault,
   streak: Streak,
 ): Promise<FailingStep> {
-  const sql = sqlOfClient(client);
-  await queue.hold(sql, hookLane(hook.id), 'disabled');
-  await audit(sql, hook, fault, streak, 'hook.disabled');
-  const told = await toldOf(sql, hook, fault, streak);
-  await writeEvent(client, {
+  await queue.hold(sqlOfClient(client), hookLane(hook.id), 'disabled');
+  await tell(client, hook, fault, streak, (told) => ({
     type: 'hook.disabled',
-    repositoryId: hook.repository.id,
     payload: { ...told, held: 'disabled', disabled_at: streak.now.toISOString() },
-  });
+  }));
   return 'disabled';
 }
 
@@ -113,14 +106,10 @@ async function tellOfHold(
     [hookLane(hook.id)],
   );
   if (held === undefined) return null;
-  const since = { since: held.at };
-  await audit(sql, hook, fault, since, 'hook.disabled');
-  const told = await toldOf(sql, hook, fault, since);
-  await writeEvent(client, {
+  await tell(client, hook, fault, { since: held.at }, (told) => ({
     type: 'hook.disabled',
-    repositoryId: hook.repository.id,
     payload: { ...told, held: fault.reason, disabled_at: held.at.toISOString() },
-  });
+  }));
   return 'disabled';
 }
 
@@ -137,22 +126,32 @@ async function readStreak(sql: Sql, hookId: number, halfMs: number): Promise<Str
   return row === undefined || row.since === null ? null : { ...row, since: row.since };
 }
 
-async function audit(
-  sql: Sql,
+type ToldEvent = {
+  [T in 'hook.failing' | 'hook.disabled']: { type: T; payload: EventPayload<T> };
+}['hook.failing' | 'hook.disabled'];
+
+/** Writes the event, which mails its owner, and the audit's line. */
+async function tell(
+  client: PoolClient,
   hook: LockedHook,
-  { reason, status }: EndpointFault,
+  fault: EndpointFault,
   { since }: Pick<Streak, 'since'>,
-  action: 'hook.failing' | 'hook.disabled',
+  eventOf: (told: Told) => ToldEvent,
 ): Promise<void> {
-  const at = { hook, repository: hook.repository, actor: AUDIT_SYSTEM } as const;
-  await auditHook(sql, at, action, { since: since.toISOString(), reason, status });
+  const sql = sqlOfClient(client);
+  const event = eventOf(await toldOf(sql, hook, fault, since));
+  const { repository } = hook;
+  const { reason, status } = fault;
+  const detail = { since: since.toISOString(), reason, status };
+  await auditHook(sql, { hook, repository, actor: AUDIT_SYSTEM }, event.type, detail);
+  await writeEvent(client, { ...event, repositoryId: repository.id });
 }
 
 async function toldOf(
   sql: Sql,
   hook: LockedHook,
   { reason, message, status }: EndpointFault,
-  { since }: Pick<Streak, 'since'>,
+  since: Date,
 ): Promise<Told> {
   const { id, repository } = hook;
   const [of] = await sql.query<{ owner: string; name: string; private: boolean }>(
