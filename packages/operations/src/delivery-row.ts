@@ -42,26 +42,12 @@ export interface DeliveryRow {
   finishedAt: Date | null;
 }
 
-export interface DeliveryRecord {
-  id: string;
-  event_id: string | null;
-  kind: JobKind;
-  login: string | null;
+export interface DeliveryRecord
+  extends Omit<DeliveryRow, 'target' | 'targetGone' | 'hookId' | 'accountId'> {
   address: string | null;
   url: string | null;
-  hook_id: string | null;
-  account_id: string | null;
-  lane: string;
-  status: JobStatus;
-  waiting: Waiting | null;
-  held_reason: string | null;
-  attempts: number;
-  tries: number;
-  last_error: string | null;
-  redelivery: boolean;
-  run_at: Date;
-  created_at: Date;
-  finished_at: Date | null;
+  hookId: string | null;
+  accountId: string | null;
 }
 
 /** Of a job `j` whose repository was deleted: it is about to be cancelled. Of a deleted hook the lane is held. */
@@ -80,45 +66,32 @@ export const WAITING = `CASE
 
 /** Add a WHERE, ORDER BY and LIMIT on `j` (the job). */
 export const SELECT_DELIVERIES = `
-  SELECT j.id, j.event_id, j.kind, a.login, j.own #>> '{to,address}' AS address, h.url, j.hook_id, j.account_id,
-    j.lane, j.status, j.attempts, j.tries, j.last_error, j.redelivery, j.run_at, j.created_at, j.finished_at,
-    CASE WHEN j.status = 'pending' THEN coalesce(l.held_reason, (${CANCELLATION} LIMIT 1)) END AS held_reason,
-    ${WAITING} AS waiting
+  SELECT j.id AS "jobId", j.event_id AS "eventId", j.kind, j.own #>> '{to,address}' AS address, h.url, j.hook_id AS "hookId",
+    j.account_id AS "accountId", a.login, j.lane, j.status, ${WAITING} AS waiting,
+    CASE WHEN j.status = 'pending' THEN coalesce(l.held_reason, (${CANCELLATION} LIMIT 1)) END AS "heldReason",
+    j.attempts, j.tries, j.last_error AS "lastError", j.redelivery, j.run_at AS "runAt", j.created_at AS "createdAt",
+    j.finished_at AS "finishedAt"
   FROM delivery_job j
   LEFT JOIN account a ON a.id = j.account_id
   LEFT JOIN hook h ON h.id = j.hook_id
   LEFT JOIN delivery_lane l ON l.lane = j.lane AND l.version = j.version`;
 
-/** The row of {@link SELECT_DELIVERIES} in the words of {@link DeliveryRow}. */
+/** The row of {@link SELECT_DELIVERIES} as a {@link DeliveryRow}. */
 export function toDeliveryRow(record: DeliveryRecord): DeliveryRow {
+  const { jobId, eventId, kind, address: _address, url, hookId, accountId, ...rest } = record;
   return {
-    jobId: record.id,
-    eventId: record.event_id,
-    kind: record.kind,
+    ...{ jobId, eventId, kind },
     target: targetOf(record),
-    targetGone: record.kind === 'webhook' && record.url === null,
-    hookId: record.hook_id === null ? null : Number(record.hook_id),
-    accountId: record.account_id === null ? null : Number(record.account_id),
-    login: record.login,
-    lane: record.lane,
-    status: record.status,
-    waiting: record.waiting,
-    heldReason: record.held_reason,
-    attempts: record.attempts,
-    tries: record.tries,
-    lastError: record.last_error,
-    redelivery: record.redelivery,
-    runAt: record.run_at,
-    createdAt: record.created_at,
-    finishedAt: record.finished_at,
+    targetGone: kind === 'webhook' && url === null,
+    hookId: hookId === null ? null : Number(hookId),
+    accountId: accountId === null ? null : Number(accountId),
+    ...rest,
   };
 }
 
-function targetOf(record: DeliveryRecord): string {
-  if (record.kind === 'email') {
-    return `${record.login ?? `account ${record.account_id}`} <${record.address ?? '?'}>`;
-  }
-  return hookTarget(record.hook_id, record.url);
+function targetOf({ kind, login, accountId, address, hookId, url }: DeliveryRecord): string {
+  if (kind === 'email') return `${login ?? `account ${accountId}`} <${address ?? '?'}>`;
+  return hookTarget(hookId, url);
 }
 
 /** Names a hook by its id and the origin of its URL. */

@@ -141,60 +141,31 @@ export async function explainEvent(
   return { ...event, consumers, counts, deliveries, skips };
 }
 
-async function findEvent(pool: Pool, eventId: string) {
-  const { rows } = await pool.query<{
-    id: string;
-    type: string;
-    repository: string | null;
-    repository_deleted: boolean;
-    created_at: Date;
-    processed_at: Date | null;
-  }>(
+type EventFacts = Omit<ExplainedEvent, 'consumers' | 'counts' | 'deliveries' | 'skips'>;
+
+async function findEvent(pool: Pool, eventId: string): Promise<EventFacts | undefined> {
+  const { rows } = await pool.query<EventFacts>(
     `SELECT e.id, e.type, e.payload #>> '{repository,full_name}' AS repository,
-       e.repository_id IS NOT NULL AND NOT EXISTS (SELECT FROM repository r WHERE r.id = e.repository_id) AS repository_deleted,
-       e.created_at, e.processed_at
+       e.repository_id IS NOT NULL AND NOT EXISTS (SELECT FROM repository r WHERE r.id = e.repository_id) AS "repositoryDeleted",
+       e.created_at AS "createdAt", e.processed_at AS "processedAt"
      FROM outbox_event e WHERE e.id = $1`,
     [eventId],
   );
-  const row = rows[0];
-  if (!row) return undefined;
-  return {
-    id: row.id,
-    type: row.type,
-    repository: row.repository,
-    repositoryDeleted: row.repository_deleted,
-    createdAt: row.created_at,
-    processedAt: row.processed_at,
-  };
+  return rows[0];
 }
 
 async function findProgress(pool: Pool, eventId: string): Promise<ConsumerProgress[]> {
-  const { rows } = await pool.query<{
-    consumer: string;
-    state: ConsumerState;
-    attempts: number;
-    last_error: string | null;
-    cursor: string | null;
-    next_at: Date | null;
-    ended_at: Date | null;
-  }>(
-    `SELECT consumer, attempts, last_error, cursor,
+  const { rows } = await pool.query<ConsumerProgress>(
+    `SELECT consumer,
        CASE WHEN done_at IS NOT NULL THEN 'done' WHEN set_aside_at IS NOT NULL THEN 'set_aside'
          WHEN lease_until > now() THEN 'running' ELSE 'pending' END AS state,
-       CASE WHEN done_at IS NULL AND set_aside_at IS NULL THEN run_at END AS next_at,
-       coalesce(done_at, set_aside_at) AS ended_at
+       attempts, last_error AS "lastError", cursor,
+       CASE WHEN done_at IS NULL AND set_aside_at IS NULL THEN run_at END AS "nextAt",
+       coalesce(done_at, set_aside_at) AS "endedAt"
      FROM outbox_progress WHERE event_id = $1 ORDER BY consumer`,
     [eventId],
   );
-  return rows.map((row) => ({
-    consumer: row.consumer,
-    state: row.state,
-    attempts: row.attempts,
-    lastError: row.last_error,
-    cursor: row.cursor,
-    nextAt: row.next_at,
-    endedAt: row.ended_at,
-  }));
+  return rows;
 }
 
 async function countJobs(pool: Pool, eventId: string): Promise<Record<JobStatus, number>> {
@@ -219,39 +190,22 @@ async function findDeliveries(
   );
   const history = await findHistory(
     pool,
-    rows.map((row) => row.id),
+    rows.map((row) => row.jobId),
   );
-  return rows.map((row) => ({ ...toDeliveryRow(row), history: history.get(row.id) ?? [] }));
+  return rows.map((row) => ({ ...toDeliveryRow(row), history: history.get(row.jobId) ?? [] }));
 }
 
 async function findHistory(pool: Pool, jobIds: string[]): Promise<Map<string, AttemptLine[]>> {
-  const { rows } = await pool.query<{
-    job_id: string;
-    number: number | null;
-    outcome: string;
-    reason: string | null;
-    message: string | null;
-    status: number | null;
-    finished_at: Date;
-    next_run_at: Date | null;
-  }>(
-    `SELECT job_id, number, outcome, reason, message, status, finished_at, next_run_at
+  const { rows } = await pool.query<AttemptLine & { jobId: string }>(
+    `SELECT job_id AS "jobId", number, outcome, reason, message, status, finished_at AS "finishedAt", next_run_at AS "nextRunAt"
      FROM delivery_attempt WHERE job_id = ANY ($1::uuid[]) ORDER BY job_id, lease_no, id`,
     [jobIds],
   );
   const history = new Map<string, AttemptLine[]>();
-  for (const row of rows) {
-    const lines = history.get(row.job_id) ?? [];
-    lines.push({
-      number: row.number,
-      outcome: row.outcome,
-      reason: row.reason,
-      message: row.message,
-      status: row.status,
-      finishedAt: row.finished_at,
-      nextRunAt: row.next_run_at,
-    });
-    history.set(row.job_id, lines);
+  for (const { jobId, ...line } of rows) {
+    const lines = history.get(jobId) ?? [];
+    lines.push(line);
+    history.set(jobId, lines);
   }
   return history;
 }

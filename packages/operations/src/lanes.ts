@@ -48,31 +48,19 @@ export type LaneChange =
   | { result: 'done'; lane: string; pending: number }
   | { result: 'refused'; lane: string; reason: string };
 
-interface LaneRecord {
-  lane: string;
-  kind: JobKind;
-  pending: string;
-  in_flight: string;
-  held_reason: string | null;
-  held_since: Date | null;
-  resting_until: Date | null;
-  next_due: Date | null;
-  standing: LaneRow['standing'];
-  slots: number | null;
-}
-
 /**
  * Lanes that hold something up: the held first (the longest held on top), then the fullest. Reads each
  * pending job once, so it is for a person and no tight loop.
  */
 export async function listLanes(pool: Pool, filter: LaneFilter = {}): Promise<LaneRow[]> {
   const limit = listLimit(filter.limit);
+  type LaneRecord = Omit<LaneRow, 'pending' | 'inFlight'> & { pending: string; inFlight: string };
   const { rows } = await pool.query<LaneRecord>(
     `SELECT * FROM (
-       SELECT l.lane, l.kind, coalesce(sum(j.pending), 0) AS pending, coalesce(sum(j.in_flight), 0) AS in_flight,
-         min(l.held_reason) AS held_reason, min(l.held_at) AS held_since,
-         max(l.not_before) FILTER (WHERE l.not_before > now()) AS resting_until,
-         min(greatest(j.run_at, l.not_before)) FILTER (WHERE j.run_at IS NOT NULL AND l.held_reason IS NULL) AS next_due,
+       SELECT l.lane, l.kind, coalesce(sum(j.pending), 0) AS pending, coalesce(sum(j.in_flight), 0) AS "inFlight",
+         min(l.held_reason) AS "heldReason", min(l.held_at) AS "heldSince",
+         max(l.not_before) FILTER (WHERE l.not_before > now()) AS "restingUntil",
+         min(greatest(j.run_at, l.not_before)) FILTER (WHERE j.run_at IS NOT NULL AND l.held_reason IS NULL) AS "nextDue",
          CASE WHEN bool_or(l.standing = 'suspect') THEN 'suspect' WHEN max(l.failures) >= 5 THEN 'failing' WHEN bool_or(l.standing = 'proven') THEN 'proven' ELSE 'slow' END AS standing,
          min(l.slots) AS slots
        FROM delivery_lane l
@@ -84,22 +72,15 @@ export async function listLanes(pool: Pool, filter: LaneFilter = {}): Promise<La
        WHERE $1::text IS NULL OR l.lane = $1
        GROUP BY l.lane, l.kind
      ) AS seen
-     WHERE (NOT $2::boolean OR held_reason IS NOT NULL)
-       AND ($3::boolean OR pending > 0 OR held_reason IS NOT NULL OR resting_until IS NOT NULL)
-     ORDER BY held_since, pending DESC, lane LIMIT $4`,
+     WHERE (NOT $2::boolean OR "heldReason" IS NOT NULL)
+       AND ($3::boolean OR pending > 0 OR "heldReason" IS NOT NULL OR "restingUntil" IS NOT NULL)
+     ORDER BY "heldSince", pending DESC, lane LIMIT $4`,
     [filter.lane ?? null, filter.held ?? false, filter.idle ?? false, limit],
   );
   return rows.map((row) => ({
-    lane: row.lane,
-    kind: row.kind,
+    ...row,
     pending: Number(row.pending),
-    inFlight: Number(row.in_flight),
-    heldReason: row.held_reason,
-    heldSince: row.held_since,
-    restingUntil: row.resting_until,
-    nextDue: row.next_due,
-    standing: row.standing,
-    slots: row.slots,
+    inFlight: Number(row.inFlight),
   }));
 }
 

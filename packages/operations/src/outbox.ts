@@ -48,52 +48,27 @@ export type OutboxChange =
   | { result: 'done'; eventId: string; consumers: string[] }
   | { result: 'refused'; eventId: string; reason: string };
 
-interface OutboxRecord {
-  event_id: string;
-  type: string;
-  version: number;
-  repository: string | null;
-  consumer: string;
-  state: OutboxState;
-  attempts: number;
-  last_error: string | null;
-  created_at: Date;
-  next_at: Date | null;
-  set_aside_at: Date | null;
-}
-
 /** Events that a consumer has not ended: what was set aside first, then the oldest first. */
 export async function listOutbox(pool: Pool, filter: OutboxFilter = {}): Promise<OutboxRow[]> {
   const limit = listLimit(filter.limit);
-  const { rows } = await pool.query<OutboxRecord>(
+  const { rows } = await pool.query<OutboxRow>(
     `SELECT * FROM (
-       SELECT p.event_id, e.type, e.version, e.payload #>> '{repository,full_name}' AS repository, p.consumer,
-         p.attempts, p.last_error, e.created_at, p.set_aside_at,
-         CASE WHEN p.set_aside_at IS NULL THEN greatest(p.run_at, p.lease_until) END AS next_at,
+       SELECT p.event_id AS "eventId", e.type, e.version, e.payload #>> '{repository,full_name}' AS repository, p.consumer,
          CASE WHEN p.set_aside_at IS NOT NULL THEN 'set_aside'
            WHEN e.type || ':' || e.version <> ALL ($1::text[]) OR p.consumer <> ALL ($2::text[]) THEN 'unknown_type'
            WHEN p.lease_until > now() THEN 'running' WHEN p.last_error IS NOT NULL THEN 'failing'
-           ELSE 'pending' END AS state
+           ELSE 'pending' END AS state,
+         p.attempts, p.last_error AS "lastError", e.created_at AS "createdAt",
+         CASE WHEN p.set_aside_at IS NULL THEN greatest(p.run_at, p.lease_until) END AS "nextAt",
+         p.set_aside_at AS "setAsideAt"
        FROM outbox_progress p JOIN outbox_event e ON e.id = p.event_id
        WHERE p.done_at IS NULL
      ) AS unfinished
      WHERE ($3::text IS NULL OR state = $3) AND ($4::text IS NULL OR consumer = $4)
-     ORDER BY set_aside_at IS NULL, created_at, event_id, consumer LIMIT $5`,
+     ORDER BY "setAsideAt" IS NULL, "createdAt", "eventId", consumer LIMIT $5`,
     [KNOWN_EVENTS, CONSUMERS, filter.state ?? null, filter.consumer ?? null, limit],
   );
-  return rows.map((row) => ({
-    eventId: row.event_id,
-    type: row.type,
-    version: row.version,
-    repository: row.repository,
-    consumer: row.consumer,
-    state: row.state,
-    attempts: row.attempts,
-    lastError: row.last_error,
-    createdAt: row.created_at,
-    nextAt: row.next_at,
-    setAsideAt: row.set_aside_at,
-  }));
+  return rows;
 }
 
 /**
