@@ -8,7 +8,7 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { type Logger, pino } from 'pino';
 
 import { createApp } from './create-app.js';
-import { describeError } from './outbox/describe-error.js';
+import { describeError } from './describe-error.js';
 import { createShutdown } from './shutdown.js';
 
 export interface ApiOptions {

@@ -6,7 +6,7 @@ import type { Logger } from 'pino';
 
 import { BackgroundRun } from '../background-run.js';
 import type { DatabaseConnection } from '../database/tokens.js';
-import { describeError } from '../outbox/describe-error.js';
+import { describeError } from '../describe-error.js';
 
 /** Where another process is at it: it may end before it saw what was just deleted. */
 const BUSY_AGAIN_MS = 5_000;

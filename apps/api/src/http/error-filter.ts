@@ -12,7 +12,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 
 import { LOGGER } from '../database/tokens.js';
-import { describeError } from '../outbox/describe-error.js';
+import { describeError } from '../describe-error.js';
 import { ApiError, badRequest, bodyTooLarge, notFound, notJson } from './api-error.js';
 import { isForm, MAX_FORM_BYTES } from './form-body.js';
 import { MAX_BODY_BYTES } from './json-body.js';

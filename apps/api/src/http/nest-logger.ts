@@ -1,7 +1,7 @@
 import type { LoggerService } from '@nestjs/common';
 import type { Logger } from 'pino';
 
-import { describeError } from '../outbox/describe-error.js';
+import { describeError } from '../describe-error.js';
 
 /** Sends what Nest and services with Nest's `Logger` say to the process's log; Nest's own chatter at start is for debugging. */
 export function nestLogger(logger: Logger): LoggerService {

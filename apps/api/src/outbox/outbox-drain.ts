@@ -1,9 +1,9 @@
 import { assertNever } from '@ghost/contract';
 import type { Logger } from 'pino';
 
+import { describeError } from '../describe-error.js';
 import { orAfter } from '../or-after.js';
 import type { DeliveryWake } from './delivery-wake.js';
-import { describeError } from './describe-error.js';
 import type { PageOutcome } from './fan-out-page.js';
 import type { ClaimedProgress } from './fanout-consumer.js';
 import type { OutboxProgress } from './outbox-progress.js';

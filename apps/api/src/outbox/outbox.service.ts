@@ -27,12 +27,12 @@ import {
   QUEUE,
   SETTINGS,
 } from '../database/tokens.js';
+import { describeError } from '../describe-error.js';
 import { ReplayRunner } from '../hooks/replays/replay-runner.js';
 import { NotifierService } from '../notifier/notifier.service.js';
 import { RetentionService } from '../retention/retention.service.js';
 import { WebhookFanoutService } from '../webhook-fanout/webhook-fanout.service.js';
 import { DeliveryWake } from './delivery-wake.js';
-import { describeError } from './describe-error.js';
 import { fanOutPage, type PageOutcome } from './fan-out-page.js';
 import type { ClaimedProgress, FanoutConsumer } from './fanout-consumer.js';
 import { OutboxDrain } from './outbox-drain.js';

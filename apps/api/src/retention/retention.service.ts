@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 
 import { BackgroundRun } from '../background-run.js';
 import type { DatabaseConnection } from '../database/tokens.js';
-import { describeError } from '../outbox/describe-error.js';
+import { describeError } from '../describe-error.js';
 
 const DAY_MS = 24 * 60 * 60_000;
 /** After one that failed, met another runner or could not drop a day. */

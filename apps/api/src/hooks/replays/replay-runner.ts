@@ -6,8 +6,8 @@ import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { Logger } from 'pino';
 
 import { LOGGER, POOL, SETTINGS } from '../../database/tokens.js';
+import { describeError } from '../../describe-error.js';
 import { DeliveryWake } from '../../outbox/delivery-wake.js';
-import { describeError } from '../../outbox/describe-error.js';
 
 /** After a step, or a look, that failed; doubles. */
 const FIRST_RETRY_MS = 1_000;
