@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
-import { createServer as createTlsServer } from 'node:tls';
+import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
 
 const LOOPBACK = '127.0.0.1';
 
@@ -23,7 +23,7 @@ export interface RawServer {
 export async function startRawServer(
   onSocket: (socket: Socket, number: number) => void,
   host: string = LOOPBACK,
-  { port = 0, tls }: { port?: number; tls?: { key: string; cert: string } } = {},
+  { port = 0, tls }: { port?: number; tls?: TlsOptions } = {},
 ): Promise<RawServer> {
   const sockets = new Set<Socket>();
   let count = 0;

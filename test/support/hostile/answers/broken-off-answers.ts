@@ -45,6 +45,12 @@ export const BROKEN_OFF_ANSWERS: readonly HostileCase[] = [
   certificate('has a certificate that expired', 'resp-027', EXPIRED_CERTIFICATE, 'tls_expired'),
   certificate("has another's certificate", 'resp-029', CERTIFICATE_OF_ANOTHER, 'tls_wrong_host'),
   {
+    what: 'has no key exchange but by Diffie-Hellman in a field of 8,192 bits',
+    secure: { ...TRUSTED, minVersion: 'TLSv1.3', ecdhCurve: 'ffdhe8192' },
+    play: saysAndEnds(TEN),
+    expected: fails('tls_protocol'),
+  },
+  {
     what: 'closes after the TLS handshake',
     secure: TRUSTED,
     at: 'accept',

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import type { SecureContextOptions } from 'node:tls';
 
 /** How a slow server of a case goes about it. */
 export interface Pace {
@@ -11,8 +12,8 @@ export interface HostileCase {
   what: string;
   /** The vector of test/fixtures/response-vectors.json that it plays. */
   vector?: string;
-  /** `https` to a server that speaks no TLS by itself, or that has this certificate. */
-  secure?: 'bare' | { cert: string; key: string };
+  /** `https` to a server that speaks no TLS by itself, or that has this certificate, and may have its own terms. */
+  secure?: 'bare' | ({ cert: string; key: string } & SecureContextOptions);
   /** When it plays: at once, or (left out) when the request was read to its end. */
   at?: 'accept';
   play: (socket: Socket, pace: Pace) => void;
