@@ -115,9 +115,9 @@ async function follow(
 }
 
 function hasEnded({ job, attempts, relayRests }: TestMailState): boolean {
-  return (
-    job.status !== 'pending' || attempts.length > 0 || relayRests !== null || job.waiting === 'held'
-  );
+  if (job.status !== 'pending' || attempts.length > 0 || job.waiting === 'held') return true;
+  // The rest is written first, and then what the relay said to this mail.
+  return relayRests !== null && job.waiting !== 'in_flight';
 }
 
 function stepOf({ job, relayRests }: TestMailState): string | null {
