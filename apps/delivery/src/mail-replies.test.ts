@@ -41,13 +41,13 @@ describe('what speaks of one mail', () => {
   });
 
   test.each([
-    '550 5.1.2 Bad destination system',
-    '550 5.1.8 <noreply@ghost.example>: Sender address rejected: Domain not found',
+    ['550 5.1.2 Bad destination system', false],
+    ['550 5.1.8 <noreply@ghost.example>: Sender address rejected: Domain not found', true],
   ])(
     '%s for an hour, while our own DNS is broken: delivered after it, nobody suppressed',
-    async (reply) => {
+    async (reply, alarms) => {
       let now = Date.now();
-      const { relay, ended, suppressed } = await playMails(
+      const { relay, ended, suppressed, worker } = await playMails(
         ({ phase }) => {
           if (phase !== 'rcpt') return undefined;
           now += HOUR_MS / 6;
@@ -58,6 +58,8 @@ describe('what speaks of one mail', () => {
       expect(await ended()).toMatchObject({ status: 'delivered', attempts: 7 });
       expect(await suppressed()).toEqual([]);
       expect(relay.accepted).toEqual([ADA]);
+      const alarmed = worker.lines.filter((line) => line['alarm'] === true);
+      expect(alarmed).toHaveLength(alarms ? 6 : 0);
     },
   );
 

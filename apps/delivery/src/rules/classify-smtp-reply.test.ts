@@ -87,7 +87,7 @@ describe('the table of replies', () => {
       ].map((reply): [SmtpStage, string, object] => [
         stage,
         reply,
-        { verdict: 'retry', reason: 'sender_refused' },
+        { verdict: 'retry', reason: 'sender_refused', alarm: true },
       ]),
     ),
     ['rcpt_to', '550 No such user', { verdict: 'dead', reason: 'refused', suppression: 'strike' }],

@@ -25,7 +25,7 @@ export interface SmtpFault {
 
 export type SmtpVerdict =
   /** `restsRelay`: the connection was lost, so the relay rests too. */
-  | { verdict: 'retry'; reason: string; restsRelay?: true }
+  | { verdict: 'retry'; reason: string; restsRelay?: true; alarm?: true }
   | { verdict: 'dead'; reason: string; suppression?: Suppression; alarm?: true }
   | { verdict: 'relay_paused'; reason: string };
 
@@ -87,7 +87,7 @@ const RULES: readonly Rule[] = [
   {
     firstDigit: 5,
     statuses: SENDER_REFUSED,
-    means: { verdict: 'retry', reason: 'sender_refused' },
+    means: { verdict: 'retry', reason: 'sender_refused', alarm: true },
   },
   // By no other status: a relay that asks the reader's own server first quotes that, and it may say what it likes.
   ...[{ subject: '7' }, { statuses: [''] }].map(

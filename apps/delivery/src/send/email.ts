@@ -94,7 +94,7 @@ function sentFrom(
     note: {
       stage: fault.stage,
       ...(fault.code === undefined ? { code } : {}),
-      ...(verdict.verdict === 'dead' && verdict.alarm ? { alarm: true } : {}),
+      ...(verdict.verdict !== 'relay_paused' && verdict.alarm ? { alarm: true } : {}),
     },
   };
 }
