@@ -48,7 +48,7 @@ export async function readMailReport(
   const mail = await parse(raw);
   if (mail === null) return none('unreadable');
   const partsOf = (...types: string[]) =>
-    mail.attachments.filter(({ contentType }) => types.includes(contentType.toLowerCase()));
+    mail.attachments.filter(({ contentType }) => types.includes(typeOf(contentType)));
   const [status] = partsOf('message/delivery-status', 'message/global-delivery-status');
   const [feedback] = partsOf('message/feedback-report');
   const part = feedback ?? status;
@@ -116,6 +116,11 @@ function jobNamedIn(ring: KeyRing, texts: readonly string[]): string | null {
     if (jobId !== null) return jobId;
   }
   return null;
+}
+
+/** The parser gives `false` for a type that is empty, whatever its own types say. */
+function typeOf(contentType: unknown): string {
+  return typeof contentType === 'string' ? contentType.toLowerCase() : '';
 }
 
 /** What a reader wrote in the original is no header. */
