@@ -1,5 +1,5 @@
 import type { Pool } from '@ghost/db';
-import { createPostgresQueue, type Queue, sqlOfPool } from '@ghost/queue';
+import { createPostgresQueue, type Queue } from '@ghost/queue';
 import { onTestFinished } from 'vitest';
 
 import { KeptConnections } from '../../apps/delivery/src/net/kept-connections.js';
@@ -69,7 +69,7 @@ export async function startWorker(url: string, settings: WorkerSettings = {}): P
     ...(claimWithinMs === undefined ? {} : { claimWithinMs }),
     queue,
     leaseMs,
-    parts: partsOf(settings, pool, kept, resolver),
+    parts: partsOf(settings, kept, resolver),
     closers: [() => kept.closeAll(), () => resolver.close()],
   });
   return { inHand, statements, lines, stop };
@@ -81,7 +81,8 @@ function countedQueue(
   { leaseMs = LEASE_MS, laneSlots = 10, around }: WorkerSettings,
 ): { queue: Queue; statements: () => number } {
   let statements = 0;
-  const inner = createPostgresQueue({ pool, leaseMs, laneSlots });
+  const beside = { webhook: 'hook_targets' };
+  const inner = createPostgresQueue({ pool, leaseMs, laneSlots, beside });
   const counted: Queue = {
     ...inner,
     claim: (capacity) => ((statements += 1), inner.claim(capacity)),
@@ -94,7 +95,6 @@ function countedQueue(
 
 function partsOf(
   settings: WorkerSettings,
-  pool: Pool,
   kept: KeptConnections,
   resolver: Resolver,
 ): PumpWish['parts'] {
@@ -106,7 +106,7 @@ function partsOf(
     now: () => Date.now(),
   });
   return {
-    prepare: prepareWebhooks(createHookDirectory(sqlOfPool(pool), keyRing()), send),
+    prepare: prepareWebhooks(createHookDirectory(keyRing()), send),
     policy: {
       webhook: {
         maxAttempts: settings.maxAttempts ?? 16,

@@ -10,8 +10,8 @@ import { reportAttempt, type ReportTo } from './report-attempt.js';
 import { type Decision, decide, type RetryPolicy } from './rules/decide.js';
 import type { Sent } from './send/sent.js';
 
-/** Looks up what a claimed batch needs in one query, and sends each of its jobs. */
-export type PrepareBatch = (jobs: readonly ClaimedJob[]) => Promise<SendOne>;
+/** Brings together what a claimed batch needs, of which `beside` came with the claim, and sends each of its jobs. */
+export type PrepareBatch = (jobs: readonly ClaimedJob[], beside: unknown) => Promise<SendOne>;
 export type SendOne = (job: ClaimedJob, stop: Abort) => Promise<Sent>;
 
 /** With less of its lease left, an extension might come too late: another worker would send it too. */
@@ -42,6 +42,7 @@ export function deliver(claim: Claim, parts: DeliveryParts): void {
   const ready = new Set(held.filter((one) => whyNotNow(one) === null));
   const send = prepared(
     Array.from(ready, ({ claimed }) => claimed),
+    claim.beside,
     parts,
   );
   for (const one of held) void deliverOne(one, ready.has(one) ? send : null, parts);
@@ -130,9 +131,13 @@ async function record(
   return settled;
 }
 
-async function prepared(jobs: readonly ClaimedJob[], parts: DeliveryParts): Promise<SendOne> {
+async function prepared(
+  jobs: readonly ClaimedJob[],
+  beside: unknown,
+  parts: DeliveryParts,
+): Promise<SendOne> {
   if (jobs.length === 0) return async () => released('nothing_claimed');
-  return parts.prepare(jobs);
+  return parts.prepare(jobs, beside);
 }
 
 /** Why a job must not be sent by us now; null when it may. */

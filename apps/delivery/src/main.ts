@@ -202,6 +202,7 @@ function makeCore(
     prepared,
     leaseMs: settings.leaseMs,
     laneSlots: settings.laneConcurrency,
+    beside: { webhook: 'hook_targets' },
   });
   // The first claim that brings jobs loads the shapes of jobs.
   const queue: Queue = {
@@ -255,13 +256,12 @@ async function listen(
 }
 
 function makeWebhookPump(core: Core, onFault: FaultWatch['heard']): Pump {
-  const { settings, sql, closers, renewals, loaded } = core;
+  const { settings, closers, renewals, loaded } = core;
   let webhooks: Promise<WebhookDelivery> | undefined;
   const load = async () => {
     const { createWebhookDelivery } = await import('./send/webhook-delivery.js');
     return createWebhookDelivery({
       settings,
-      sql,
       userAgent: `Ghost-Delivery/${VERSION}`,
       now,
     });
@@ -269,7 +269,7 @@ function makeWebhookPump(core: Core, onFault: FaultWatch['heard']): Pump {
   renewals.push(async () => (await webhooks)?.renew());
   closers.unshift(async () => (await webhooks)?.close());
   return makePump(core, 'webhook', () => settings.concurrency, {
-    prepare: async (jobs) => (await (webhooks ??= loaded(load()))).prepare(jobs),
+    prepare: async (jobs, beside) => (await (webhooks ??= loaded(load()))).prepare(jobs, beside),
     onFault,
   });
 }

@@ -113,6 +113,8 @@ export interface NextDue {
 export interface Claim {
   jobs: ClaimedJob[];
   unreadable: UnreadableJob[];
+  /** What the engine was told to read with the jobs, as it was once they were taken; null where it was told nothing. */
+  beside: unknown;
 }
 
 /** The history row of a settled lease; every text is already storable. */

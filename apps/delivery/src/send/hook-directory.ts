@@ -1,4 +1,3 @@
-import type { Sql } from '@ghost/queue';
 import { checkHeader } from '@ghost/policy';
 import {
   decrypt,
@@ -32,46 +31,38 @@ export type FoundHook =
   /** `code` says why a live secret or the headers do not open; a webhook is never sent unsigned, or without them. */
   | { state: 'unreadable'; code: string };
 
-export interface HookDirectory {
-  /** One query for all hooks of a claimed batch. */
-  find(hookIds: readonly number[]): Promise<Map<number, FoundHook>>;
-}
+/** Reads what `hook_targets` said of a claim's hooks. One that it does not name is deleted. */
+export type HookDirectory = (targets: unknown) => Map<number, FoundHook>;
 
-interface Row {
-  id: string;
-  url: string;
-  active: boolean;
-  github_signature: boolean;
-  insecure_ssl: boolean;
-  headers_ciphertext: string | null;
-  secret_id: string | null;
-  ciphertext: string | null;
-}
+/** As `hook_targets` of the database says it: of each hook a row a live secret, or one without. */
+type Row = [
+  id: number,
+  url: string,
+  active: boolean,
+  githubSignature: boolean,
+  insecureSsl: boolean,
+  headersCiphertext: string | null,
+  secretId: number | null,
+  ciphertext: string | null,
+];
 
 const NO_HEADERS: Hook['headers'] = [];
 
-const FIND = `
-  SELECT h.id, h.url, h.active, h.github_signature, h.insecure_ssl, h.headers_ciphertext, s.id AS secret_id, s.ciphertext
-  FROM hook h
-  LEFT JOIN hook_secret s ON s.hook_id = h.id AND (s.expires_at IS NULL OR s.expires_at > now())
-  WHERE h.id = ANY ($1::bigint[])
-  ORDER BY h.id, s.created_at DESC, s.id DESC`;
-
-export function createHookDirectory(sql: Sql, keys: KeyRing): HookDirectory {
+export function createHookDirectory(keys: KeyRing): HookDirectory {
   const open: Opener = { secret: secretOpener(keys), headers: headersOpener(keys) };
-  return {
-    async find(hookIds) {
-      const found = new Map<number, FoundHook>(hookIds.map((id) => [id, { state: 'deleted' }]));
-      if (hookIds.length === 0) return found;
-      const rows = await sql.query<Row>(FIND, [hookIds]);
-      const byHook = new Map<number, Row[]>();
-      for (const row of rows) {
-        const id = Number(row.id);
-        byHook.set(id, [...(byHook.get(id) ?? []), row]);
-      }
-      for (const [id, ofHook] of byHook) found.set(id, readHook(id, ofHook, open));
-      return found;
-    },
+  return (targets) => {
+    // A queue that was not told to ask: to take all hooks for deleted would cancel their jobs.
+    if (!Array.isArray(targets)) throw new TypeError('The claim brought nothing of its hooks');
+    const byHook = new Map<number, Row[]>();
+    for (const row of targets as readonly Row[]) {
+      const [id] = row;
+      const others = byHook.get(id);
+      if (others) others.push(row);
+      else byHook.set(id, [row]);
+    }
+    const found = new Map<number, FoundHook>();
+    for (const [id, ofHook] of byHook) found.set(id, readHook(id, newestFirst(ofHook), open));
+    return found;
   };
 }
 
@@ -80,15 +71,22 @@ interface Opener {
   headers: (row: Row) => Hook['headers'];
 }
 
+/** Secrets are numbered as they are made: sorted here, as the database takes longer to begin a sort than to read the rows. */
+function newestFirst(rows: Row[]): Row[] {
+  return rows.length === 1
+    ? rows
+    : rows.sort(([, , , , , , a], [, , , , , , b]) => (b ?? 0) - (a ?? 0));
+}
+
 function readHook(id: number, rows: Row[], open: Opener): FoundHook {
   const [first] = rows;
   if (!first) return { state: 'deleted' };
-  if (!first.active) return { state: 'inactive' };
-  const sealed = rows.filter((row) => row.ciphertext !== null);
+  const [, url, active, githubSignature, insecure] = first;
+  if (!active) return { state: 'inactive' };
+  const sealed = rows.filter(([, , , , , , , ciphertext]) => ciphertext !== null);
   if (sealed.length === 0) return { state: 'unreadable', code: 'no_secret' };
   try {
     const secrets = sealed.map(open.secret);
-    const { url, github_signature: githubSignature, insecure_ssl: insecure } = first;
     const headers = open.headers(first);
     const hook: Hook = { id, url, active: true, githubSignature, insecure, headers, secrets };
     return { state: 'ready', hook };
@@ -100,17 +98,17 @@ function readHook(id: number, rows: Row[], open: Opener): FoundHook {
 
 function secretOpener(keys: KeyRing): Opener['secret'] {
   const opened = new Map<string, string>();
-  return (row) => {
-    const ciphertext = row.ciphertext ?? '';
-    return onceFor(opened, `${row.secret_id} ${ciphertext}`, () =>
-      decrypt(keys, ciphertext, hookSecretContext(row.id)),
+  return ([id, , , , , , secretId, sealed]) => {
+    const ciphertext = sealed ?? '';
+    return onceFor(opened, `${secretId} ${ciphertext}`, () =>
+      decrypt(keys, ciphertext, hookSecretContext(id)),
     );
   };
 }
 
 function headersOpener(keys: KeyRing): Opener['headers'] {
   const opened = new Map<string, Hook['headers']>();
-  return ({ id, headers_ciphertext: ciphertext }) => {
+  return ([id, , , , , ciphertext]) => {
     if (ciphertext === null) return NO_HEADERS;
     return onceFor(opened, `${id} ${ciphertext}`, () =>
       // What may be sent can have changed since they were saved.

@@ -5,10 +5,10 @@ import type { FoundHook, HookDirectory } from './hook-directory.js';
 import type { Sent } from './sent.js';
 import type { SendWebhook } from './webhook.js';
 
-/** Reads the hooks of a batch at once and sends each webhook to what its hook is now. */
-export function prepareWebhooks(directory: HookDirectory, send: SendWebhook) {
-  return async (jobs: readonly ClaimedJob[]) => {
-    const hooks = await directory.find([...new Set(jobs.map(({ job }) => hookIdOf(job)))]);
+/** Sends each webhook of a batch to what its hook was once it was claimed. */
+export function prepareWebhooks(hooksOf: HookDirectory, send: SendWebhook) {
+  return async (_: readonly ClaimedJob[], beside: unknown) => {
+    const hooks = hooksOf(beside);
     return async (claimed: ClaimedJob, stop: Abort): Promise<Sent> => {
       const { job } = claimed;
       if (job.kind !== 'webhook') throw new Error(`Job ${claimed.id} is no webhook`);
@@ -30,8 +30,4 @@ export function prepareWebhooks(directory: HookDirectory, send: SendWebhook) {
       }
     };
   };
-
-  function hookIdOf(job: ClaimedJob['job']): number {
-    return job.kind === 'webhook' ? job.hookId : 0;
-  }
 }

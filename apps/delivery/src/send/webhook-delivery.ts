@@ -1,6 +1,5 @@
 import { rootCertificates } from 'node:tls';
 
-import type { Sql } from '@ghost/queue';
 import type { Settings } from '@ghost/settings';
 
 import type { PrepareBatch } from '../deliver.js';
@@ -12,7 +11,6 @@ import { createWebhookSender, type WebhookSenderOptions } from './webhook.js';
 
 export interface WebhookDeliveryOptions extends Pick<WebhookSenderOptions, 'userAgent' | 'now'> {
   settings: Settings<'delivery'>;
-  sql: Sql;
 }
 
 export interface WebhookDelivery {
@@ -25,7 +23,7 @@ export interface WebhookDelivery {
 
 /** All that webhooks take. A module of its own, which is loaded with the first of them. */
 export function createWebhookDelivery(options: WebhookDeliveryOptions): WebhookDelivery {
-  const { settings, sql, userAgent, now } = options;
+  const { settings, userAgent, now } = options;
   const resolver = createResolver(settings.dnsServers ?? []);
   const kept = new KeptConnections();
   const send = createWebhookSender({
@@ -43,7 +41,7 @@ export function createWebhookDelivery(options: WebhookDeliveryOptions): WebhookD
     now,
   });
   return {
-    prepare: prepareWebhooks(createHookDirectory(sql, settings.keyRing), send),
+    prepare: prepareWebhooks(createHookDirectory(settings.keyRing), send),
     renew: () => kept.closeAll(),
     close: () => {
       kept.closeAll();

@@ -1,3 +1,4 @@
+import type { JobKind } from '@ghost/contract';
 import type { Pool } from '@ghost/db';
 
 import type { Queue } from '../queue.js';
@@ -30,6 +31,11 @@ export interface PostgresQueueOptions extends PoolSqlOptions {
   leaseMs?: number;
   /** Jobs in flight a lane, over all workers, where the lane itself says nothing. */
   laneSlots?: number;
+  /**
+   * Of a kind the name of a SQL function that is asked in the round trip of a claim, once its jobs are taken: it gets the ids
+   * of their hooks (bigint[]) and returns json, which is `Claim.beside`. It must be VOLATILE, or it sees what was before the claim.
+   */
+  beside?: Partial<Record<JobKind, string>>;
 }
 
 /** The queue on the `delivery_job` table; see docs/decisions for the scheme. */
@@ -37,6 +43,7 @@ export function createPostgresQueue(options: PostgresQueueOptions): Queue {
   const sql = sqlOfPool(options.pool, options);
   const leaseMs = options.leaseMs ?? DEFAULT_LEASE_MS;
   const slots = options.laneSlots ?? DEFAULT_LANE_SLOTS;
+  const { beside = {} } = options;
   return {
     storeContent,
     enqueue,
@@ -48,7 +55,7 @@ export function createPostgresQueue(options: PostgresQueueOptions): Queue {
     limit,
     limitRate,
     redeliver,
-    claim: (capacity) => claim(sql, capacity, { slots, leaseMs }),
+    claim: (capacity) => claim(sql, capacity, { slots, leaseMs, beside: beside[capacity.kind] }),
     settle: (settlements) => settle(sql, settlements, slots),
     extend: (leases) => extend(sql, leases, leaseMs),
     release: (leases) => release(sql, leases),
