@@ -85,6 +85,7 @@ export const QUEUE_MUTANTS: readonly QueueMutant[] = [
     verb: 'delivery_claim',
     changes: [
       [LOCK_DUE, LOCK_DUE.replace('FOR UPDATE SKIP LOCKED', '')],
+      ['IF cardinality(v_places) = 1 AND NOT p_alone THEN', 'IF false THEN'],
       // A busy server may wait between snapshot and lock; here it always does.
       [
         'FROM unnest(v_places) WITH ORDINALITY AS u(place, n)',
@@ -129,6 +130,41 @@ export const QUEUE_MUTANTS: readonly QueueMutant[] = [
     changes: [
       [' AND NOT l.held AND NOT l.resting', ' AND NOT l.resting'],
       ["WHEN n.held THEN 'infinity'", ''],
+    ],
+  },
+  {
+    name: 'claim of one lane: in one statement, its snapshot older than its locks',
+    verb: 'delivery_claim',
+    changes: [
+      [LOCK_DUE, LOCK_DUE.replace('FOR UPDATE SKIP LOCKED', '')],
+      [
+        'INTO v_lone\n      FROM delivery_lane d',
+        'INTO v_lone\n      FROM (SELECT pg_sleep(0.003)) AS pause, delivery_lane d',
+      ],
+      [' < p_host_most);', ' < p_host_most) FOR UPDATE OF d SKIP LOCKED;'],
+      // Else it would go on by the way of many, which locks nothing.
+      [
+        '      IF FOUND THEN\n        RETURN QUERY',
+        '      IF NOT FOUND THEN RETURN; ELSE\n        RETURN QUERY',
+      ],
+    ],
+  },
+  {
+    name: 'claim of one lane: though it is held',
+    verb: 'delivery_claim',
+    changes: [[' AND d.held_reason IS NULL AND d.per_minute IS NULL', ' AND d.per_minute IS NULL']],
+  },
+  {
+    name: 'claim of one lane: takes the first of many for the only one',
+    verb: 'delivery_claim',
+    changes: [['ORDER BY q.run_at, q.id LIMIT 2', 'ORDER BY q.run_at, q.id LIMIT 1']],
+  },
+  {
+    name: 'claim of one lane: takes what is in somebody’s hand',
+    verb: 'delivery_claim',
+    changes: [
+      ['q.run_at <= v_now AND q.lease_until IS NULL AND', 'q.run_at <= v_now AND'],
+      ['t.finished_at IS NULL AND t.lease_until IS NULL', 't.finished_at IS NULL'],
     ],
   },
   {

@@ -15,3 +15,323 @@ BEGIN
     WHERE h.id = ANY (p_hooks)
   );
 END $$;
+--> statement-breakpoint
+
+-- Leases up to p_jobs due jobs of one kind and version, at most the free slots of each lane, round robin. Of lanes
+-- without a recent success at most p_slow_jobs; of one owner's and of one host's lanes at most what the worker's own
+-- count of them (p_held) leaves of p_owner_most and p_host_most; of a lane with a rate what that lets through. p_alone: the one job whose worker died at each of its
+-- last claims; a lane with such a job is skipped otherwise. What its worker died of five times is dead.
+CREATE OR REPLACE FUNCTION delivery_claim(
+  p_kind text, p_version smallint, p_jobs integer, p_slow_jobs integer, p_alone boolean, p_lanes integer, p_slots integer,
+  p_lease_ms integer, p_owner_most integer, p_host_most integer, p_held jsonb
+)
+RETURNS TABLE (
+  id uuid, lane text, lease_no bigint, attempts smallint, tries smallint, redelivery boolean, created_at timestamptz,
+  expires_at timestamptz, event_id uuid, hook_id bigint, repository_id bigint, account_id bigint, own jsonb, content_id uuid,
+  body text, parts jsonb, facts jsonb
+)
+LANGUAGE plpgsql VOLATILE
+-- The plan must not depend on statistics: index look-ups a lane and a job, whatever the tables' size was when it was cached.
+-- And it is made once: anew at each call it took longer than the claim itself (5.3 ms, and 1.7 without; beside a backlog 12 and 3).
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off SET plan_cache_mode = force_generic_plan
+AS $$
+#variable_conflict use_column
+DECLARE
+  c_rounds constant integer := 100;
+  -- Claims without a result: from so many on a job is claimed alone, at so many it is dead.
+  c_suspect constant smallint := 2;
+  c_died constant smallint := 5;
+  c_breaker constant smallint := 5;
+  c_recent constant interval := interval '1 hour';
+  v_now timestamptz := now();
+  v_lease_end timestamptz := now() + p_lease_ms * interval '1 millisecond';
+  -- Locked lanes by place in the table: it stands while they are locked, and a look-up by key would visit each dead
+  -- version that an old snapshot keeps.
+  v_places tid[];
+  -- Of each lane by name: whether it is slow, its owner, its host.
+  v_facts jsonb;
+  v_found integer;
+  -- From so many dead entries on the next look begins behind them (delivery_raise_floor); up to so many a look that comes
+  -- short is made again from the beginning.
+  c_dead constant integer := 100;
+  c_many constant integer := 2000;
+  v_standing text;
+  v_name text;
+  v_note text[];
+  v_floor timestamptz;
+  v_most integer;
+  -- Entries of the index of due lanes that this transaction read.
+  v_read bigint;
+  v_read_before bigint;
+  v_seen tid[];
+  v_window integer;
+  v_lone record;
+BEGIN
+  -- Apart: a condition that holds a query is begun as one, whether it comes to that or not.
+  IF p_kind = 'email' THEN
+    IF EXISTS (SELECT FROM delivery_relay r WHERE r.paused_until > v_now) THEN
+      RETURN;
+    END IF;
+  END IF;
+
+  -- More than once only where all that was seen had outlived its time, and ended; bounded, for a hook
+  -- that was held for a week may have a great many.
+  FOR round IN 1..c_rounds LOOP
+    -- First statement: lock due lanes. Both conditions, or the partial index is not used.
+    -- Proven lanes and slow ones are looked at apart, or a thousand slow ones would stand before a proven one.
+    v_places := '{}';
+    v_read := pg_stat_get_xact_tuples_returned('delivery_lane_due'::regclass);
+    FOREACH v_standing IN ARRAY
+      CASE WHEN p_alone THEN ARRAY['suspect'] WHEN p_slow_jobs > 0 THEN ARRAY['proven', 'slow'] ELSE ARRAY['proven'] END
+    LOOP
+      v_name := 'ghost.due_' || p_kind || '_' || p_version || '_' || v_standing;
+      v_note := nullif(current_setting(v_name, true), '')::text[];
+      v_floor := '-infinity';
+      IF v_note IS NOT NULL AND v_note[1]::timestamptz > v_now THEN
+        v_floor := v_note[2];
+      END IF;
+      -- Of slow ones some more than jobs may be taken of them, as some are held or at rest.
+      v_most := CASE WHEN v_standing = 'slow' THEN least(p_lanes, 2 * p_slow_jobs + 10) ELSE p_lanes END;
+      LOOP
+        v_seen := ARRAY(
+          SELECT l.ctid FROM delivery_lane l
+          WHERE l.kind = p_kind AND l.version = p_version AND l.standing = v_standing
+            AND l.next_at >= v_floor AND l.next_at <= v_now AND l.next_at < 'infinity'
+          ORDER BY l.next_at LIMIT v_most
+          FOR UPDATE SKIP LOCKED
+        );
+        v_read_before := v_read;
+        v_read := pg_stat_get_xact_tuples_returned('delivery_lane_due'::regclass);
+        EXIT WHEN v_floor = '-infinity' OR cardinality(v_seen) >= v_most OR v_note[3]::bigint > c_many;
+        v_floor := '-infinity';
+      END LOOP;
+      IF v_read - v_read_before - cardinality(v_seen) > c_dead THEN
+        PERFORM delivery_raise_floor(v_name, v_floor, coalesce((SELECT min(l.next_at) FROM delivery_lane l WHERE l.ctid = ANY (v_seen)), v_now),
+          v_read - v_read_before, clock_timestamp() - v_now);
+      END IF;
+      v_places := v_places || v_seen;
+    END LOOP;
+    IF cardinality(v_places) = 0 THEN
+      RETURN;
+    END IF;
+
+    -- Where there is little to do one lane is due, of which nothing is in hand, with one job. What follows is for many, and only to
+    -- begin it takes longer than all of this (docs/decisions/0048). What is not as simple is left to it.
+    IF cardinality(v_places) = 1 AND NOT p_alone THEN
+      SELECT j.ids[1] AS id, j.run_at, d.standing <> 'proven' AS slow, d.owner_id, d.host,
+        coalesce(d.last_success_at < v_now - c_recent, false) AS silent
+      INTO v_lone
+      FROM delivery_lane d
+      CROSS JOIN LATERAL (
+        SELECT count(*) AS jobs, bool_and(c.ready) AS ready, array_agg(c.id) AS ids, min(c.run_at) AS run_at
+        FROM (
+          SELECT q.id, q.run_at, q.run_at <= v_now AND q.lease_until IS NULL AND q.abandoned < c_suspect AND q.expires_at > v_now AS ready
+          FROM delivery_job q
+          WHERE q.lane = d.lane AND q.version = p_version AND q.status = 'pending' AND q.run_at >= d.mark
+          ORDER BY q.run_at, q.id LIMIT 2
+        ) c
+      ) j
+      WHERE d.ctid = v_places[1] AND j.jobs = 1 AND j.ready
+        AND d.standing <> 'suspect' AND d.failures < c_breaker AND d.held_reason IS NULL AND d.per_minute IS NULL
+        AND (d.not_before IS NULL OR d.not_before <= v_now)
+        AND (d.owner_id IS NULL OR coalesce((p_held -> 'owners' ->> d.owner_id::text)::integer, 0) < p_owner_most)
+        AND (d.host IS NULL OR coalesce((p_held -> 'hosts' ->> d.host)::integer, 0) < p_host_most);
+      IF FOUND THEN
+        RETURN QUERY
+        UPDATE delivery_job t SET lease_no = t.lease_no + 1, lease_until = v_lease_end, abandoned = t.abandoned + 1
+        FROM delivery_content c
+        WHERE t.id = v_lone.id AND t.finished_at IS NULL AND t.lease_until IS NULL AND c.id = t.content_id
+        RETURNING t.id, t.lane, t.lease_no, t.attempts, t.tries, t.redelivery, t.created_at, t.expires_at, t.event_id, t.hook_id,
+          t.repository_id, t.account_id, t.own, t.content_id, c.body, c.parts, jsonb_build_array(v_lone.slow, v_lone.owner_id, v_lone.host);
+        IF FOUND THEN
+          -- Not full, even where it has one slot: nothing waits for that, so its settle need not make it due.
+          UPDATE delivery_lane d
+          SET "full" = false, moves = d.moves + 1,
+            standing = CASE WHEN v_lone.silent THEN 'slow' ELSE d.standing END,
+            earned = CASE WHEN v_lone.silent AND d.standing = 'proven' THEN 1 ELSE d.earned END,
+            next_at = v_lease_end, mark = v_lone.run_at, leased_to = v_lone.run_at, leased_to_id = v_lone.id
+          WHERE d.ctid = v_places[1];
+          RETURN;
+        END IF;
+      END IF;
+    END IF;
+    -- Many lanes share what is asked for: to look at each as if the others had next to nothing cost a third of a claim of 20 jobs.
+    v_window := CASE WHEN p_alone THEN p_jobs ELSE least(p_jobs, 1 + 2 * p_jobs / cardinality(v_places)) END;
+    v_facts := (
+      SELECT jsonb_object_agg(l.lane, jsonb_build_array(l.standing <> 'proven', l.owner_id, l.host))
+      FROM delivery_lane l WHERE l.ctid = ANY (v_places)
+    );
+
+    -- Second statement, and so a new snapshot: it sees every job committed before the lanes were locked.
+    RETURN QUERY
+    WITH look AS MATERIALIZED (
+      SELECT u.n, u.place, l.*, v.jobs, v.first_end, v.first_run_at, w.*
+      FROM unnest(v_places) WITH ORDINALITY AS u(place, n)
+      CROSS JOIN LATERAL (
+        SELECT d.lane, d.next_at, d.mark, d.leased_to, d.leased_to_id, d.not_before, d.standing, d.owner_id, d.host,
+          CASE
+            WHEN d.failures >= c_breaker OR d.standing = 'suspect' OR d.last_success_at < v_now - c_recent THEN 1
+            ELSE least(d.earned, delivery_lane_cap(d.lane, d.slots, p_slots))
+          END AS slots,
+          d.standing = 'proven' AND d.last_success_at < v_now - c_recent AS stale,
+          d.held_reason IS NOT NULL AS held, coalesce(d.not_before > v_now, false) AS resting,
+          d.per_minute, d.paid_at, delivery_rate_room(d.per_minute, d.paid_at, v_now) AS room,
+          delivery_lane_cap(d.lane, d.slots, p_slots) AS cap
+        FROM delivery_lane d WHERE d.ctid = u.place LIMIT 1
+      ) l
+      CROSS JOIN LATERAL (
+        -- In flight, on any worker. The bound is a row, as many jobs may share one run_at.
+        SELECT count(*) AS jobs, min(j.lease_until) AS first_end, min(j.run_at) AS first_run_at FROM delivery_job j
+        WHERE j.lane = l.lane AND j.version = p_version AND j.status = 'pending'
+          AND j.run_at >= l.mark AND (j.run_at, j.id) <= (l.leased_to, l.leased_to_id) AND j.lease_until > v_now
+      ) v
+      CROSS JOIN LATERAL (
+        -- What could run now: up to the free slots, and one more to know whether work is left. What outlived its time
+        -- or its workers ends here and takes no slot. The rows come in the index's order, and so do the arrays.
+        SELECT count(*) AS seen, min(c.run_at) AS first_due_at,
+          count(*) FILTER (WHERE c.abandoned >= c_suspect AND NOT c.ended) AS suspects,
+          array_agg(c.id) FILTER (WHERE c.ended) AS ended,
+          array_agg(c.id) FILTER (WHERE NOT c.ended AND (c.abandoned >= c_suspect) = p_alone) AS ids,
+          array_agg(c.run_at) FILTER (WHERE NOT c.ended AND (c.abandoned >= c_suspect) = p_alone) AS run_ats,
+          bool_or(c.lease_until IS NOT NULL) AS expired
+        FROM (
+          SELECT j.id, j.run_at, j.lease_until, j.abandoned, j.expires_at <= v_now OR j.abandoned >= c_died AS ended
+          FROM delivery_job j
+          WHERE j.lane = l.lane AND j.version = p_version AND j.status = 'pending' AND j.run_at >= l.mark AND j.run_at <= v_now
+            AND (j.lease_until IS NULL OR j.lease_until <= v_now) AND NOT l.held AND NOT l.resting
+          ORDER BY j.run_at, j.id
+          -- To claim alone as many as the claim saw that made the lane suspect: the job may stand behind others.
+          LIMIT CASE WHEN p_alone THEN l.cap ELSE least(greatest(l.slots - v.jobs, 0), v_window, l.room) END + 1
+        ) c
+      ) w
+    ), turns AS MATERIALIZED (
+      -- A lane's jobs up to its free slots, in turn; narrow rows, as each share sorts them anew. In each share an
+      -- earlier turn comes first, so what is within all of them are a lane's first jobs.
+      SELECT l.n, t.turn, l.standing = 'proven' AS proven, l.owner_id, l.host
+      FROM look l
+      CROSS JOIN LATERAL generate_series(1, least(l.slots - l.jobs, v_window, l.room, coalesce(cardinality(l.ids), 0))) AS t(turn)
+      WHERE (l.suspects > 0) = p_alone
+    ), shared AS MATERIALIZED (
+      SELECT t.n, t.turn, t.proven,
+        (t.owner_id IS NULL OR row_number() OVER (PARTITION BY t.owner_id ORDER BY t.turn, t.n)
+          <= p_owner_most - coalesce((p_held -> 'owners' ->> t.owner_id::text)::integer, 0))
+        AND (t.host IS NULL OR row_number() OVER (PARTITION BY t.host ORDER BY t.turn, t.n)
+          <= p_host_most - coalesce((p_held -> 'hosts' ->> t.host)::integer, 0)) AS within
+      FROM turns t
+    ), picked AS MATERIALIZED (
+      -- Round robin: every lane's first job before any lane's second.
+      SELECT p.n, max(p.turn)::integer AS taken
+      FROM (
+        SELECT m.n, m.turn, row_number() OVER (ORDER BY m.turn, m.n) AS place
+        FROM (
+          SELECT s.n, s.turn, s.proven, row_number() OVER (PARTITION BY s.proven ORDER BY s.turn, s.n) AS slow_place
+          FROM shared s WHERE s.within
+        ) m
+        WHERE m.proven OR p_alone OR m.slow_place <= p_slow_jobs
+      ) p
+      WHERE p.place <= p_jobs
+      GROUP BY p.n
+    ), given AS MATERIALIZED (
+      -- A lane without due jobs keeps its row.
+      SELECT l.*, coalesce(p.taken, 0) AS taken,
+        coalesce(l.slots - l.jobs > 0 AND (l.suspects > 0) = p_alone AND EXISTS (SELECT FROM shared s WHERE s.n = l.n AND NOT s.within), false) AS capped
+      FROM look l LEFT JOIN picked p ON p.n = l.n
+    ), expired AS MATERIALIZED (
+      SELECT j.id, j.lease_until
+      FROM given g CROSS JOIN LATERAL unnest(g.ids[1:g.taken] || g.ended) AS e(id) JOIN delivery_job j ON j.id = e.id
+      WHERE g.expired AND j.lease_until IS NOT NULL
+    ), taken AS (
+      -- The due condition again: an extend may have committed since the snapshot.
+      UPDATE delivery_job j
+      SET lease_no = j.lease_no + 1,
+        status = CASE WHEN j.expires_at <= v_now OR j.abandoned >= c_died THEN 'dead' ELSE j.status END,
+        finished_at = CASE WHEN j.expires_at <= v_now OR j.abandoned >= c_died THEN v_now END,
+        last_error = CASE WHEN j.abandoned >= c_died THEN 'worker_died' WHEN j.expires_at <= v_now THEN 'expired' ELSE j.last_error END,
+        lease_until = CASE WHEN j.expires_at <= v_now OR j.abandoned >= c_died THEN NULL ELSE v_lease_end END,
+        abandoned = CASE WHEN j.expires_at <= v_now OR j.abandoned >= c_died THEN j.abandoned ELSE j.abandoned + 1 END
+      WHERE j.id = ANY (ARRAY(SELECT unnest(g.ids[1:g.taken] || g.ended) FROM given g)) AND j.finished_at IS NULL AND j.run_at <= v_now
+        AND (j.lease_until IS NULL OR j.lease_until <= v_now)
+      RETURNING j.*
+    ), given_up AS (
+      -- A lease that ran out: its worker died, or lost it. The try was not charged, but it is shown. So is what outlived its time
+      -- without a worker, by an attempt of the lease that nobody got: it could not be asked for again otherwise.
+      INSERT INTO delivery_attempt (job_id, lease_no, hook_id, started_at, finished_at, outcome, reason, message, next_run_at)
+      SELECT t.id, CASE WHEN d.id IS NULL THEN t.lease_no ELSE t.lease_no - 1 END, t.hook_id, least(d.lease_until, v_now), v_now,
+        CASE WHEN d.id IS NULL THEN 'dead' ELSE 'abandoned' END,
+        CASE WHEN d.id IS NULL THEN t.last_error ELSE 'lease_expired' END,
+        CASE
+          WHEN d.id IS NULL THEN 'Its time was over, and it is not sent any more.'
+          WHEN t.status = 'pending' THEN 'The worker that held this job did not report; it is tried again.'
+          WHEN t.last_error = 'worker_died' THEN 'The worker that held this job did not report, as each one before; it is not tried again.'
+          ELSE 'The worker that held this job did not report, and its time was over; it is not tried again.'
+        END,
+        CASE WHEN t.status = 'pending' THEN v_now END
+      FROM taken t LEFT JOIN expired d ON d.id = t.id
+      WHERE d.id IS NOT NULL OR t.status = 'dead'
+    ), moved AS (
+      UPDATE delivery_lane d
+      SET "full" = n.jobs + n.taken >= n.slots, moves = d.moves + 1,
+        -- A suspect makes its lane one, until it ran alone and no other is in sight.
+        standing = CASE
+          WHEN n.held OR n.resting THEN d.standing
+          WHEN n.suspects > 0 THEN 'suspect'
+          WHEN (d.standing = 'suspect' AND n.jobs = 0) OR n.stale THEN 'slow'
+          ELSE d.standing
+        END,
+        earned = CASE WHEN n.stale THEN 1 ELSE d.earned END,
+        paid_at = CASE WHEN n.taken > 0 THEN delivery_rate_paid(n.per_minute, n.paid_at, v_now, n.taken) ELSE d.paid_at END,
+        next_at = CASE
+          WHEN n.held THEN 'infinity'
+          WHEN n.resting THEN n.not_before
+          WHEN n.suspects > 0 AND NOT p_alone THEN v_now
+          WHEN n.jobs + n.taken >= n.slots THEN least(n.first_end, v_lease_end)
+          -- More could run than its rate lets through.
+          WHEN n.taken >= n.room AND n.seen > n.taken + coalesce(cardinality(n.ended), 0)
+            THEN delivery_rate_next(n.per_minute, delivery_rate_paid(n.per_minute, n.paid_at, v_now, n.taken))
+          -- Others use up what its owner or host may have: a proven lane's turn comes soon, a slow one's can wait.
+          WHEN n.capped THEN clock_timestamp() + CASE WHEN n.standing = 'proven' THEN interval '25 milliseconds' ELSE interval '250 milliseconds' END
+          WHEN n.seen > n.taken AND n.taken = 0 THEN n.next_at
+          WHEN n.seen > n.taken THEN clock_timestamp()
+          ELSE least(
+            coalesce((
+              SELECT j.run_at FROM delivery_job j
+              WHERE j.lane = n.lane AND j.version = p_version AND j.status = 'pending' AND j.run_at > v_now
+              ORDER BY j.run_at LIMIT 1
+            ), 'infinity'),
+            coalesce(n.first_end, 'infinity'),
+            CASE WHEN n.taken > 0 THEN v_lease_end ELSE 'infinity' END
+          )
+        END,
+        -- Before now there is nothing but what is in flight and what was seen to be due.
+        mark = CASE WHEN n.held OR n.resting THEN d.mark ELSE coalesce(least(n.first_run_at, n.first_due_at), v_now) END,
+        -- What is taken of a lane is its first jobs, so the last of them has the greatest (run_at, id).
+        leased_to = CASE
+          WHEN n.jobs > 0 AND (n.taken = 0 OR (n.leased_to, n.leased_to_id) > (n.run_ats[n.taken], n.ids[n.taken])) THEN n.leased_to
+          ELSE coalesce(n.run_ats[n.taken], '-infinity')
+        END,
+        leased_to_id = CASE
+          WHEN n.jobs > 0 AND (n.taken = 0 OR (n.leased_to, n.leased_to_id) > (n.run_ats[n.taken], n.ids[n.taken])) THEN n.leased_to_id
+          ELSE coalesce(n.ids[n.taken], n.leased_to_id)
+        END
+      FROM given n
+      WHERE d.ctid = n.place
+    )
+    -- Content travels once a claim, on the first of its jobs.
+    SELECT t.id, t.lane, t.lease_no, t.attempts, t.tries, t.redelivery, t.created_at, t.expires_at, t.event_id, t.hook_id,
+      t.repository_id, t.account_id, t.own, t.content_id,
+      CASE WHEN row_number() OVER shared = 1 THEN c.body END,
+      CASE WHEN row_number() OVER shared = 1 THEN c.parts END,
+      v_facts -> t.lane
+    FROM taken t JOIN delivery_content c ON c.id = t.content_id
+    WHERE t.status = 'pending'
+    WINDOW shared AS (PARTITION BY t.content_id ORDER BY t.id)
+    ORDER BY t.content_id, t.id;
+    GET DIAGNOSTICS v_found = ROW_COUNT;
+    -- A lane of which nothing was taken is still due where it had jobs that ended, or did not fit p_jobs.
+    EXIT WHEN v_found > 0;
+    EXIT WHEN NOT EXISTS (
+      SELECT FROM jsonb_object_keys(v_facts) AS f(lane) JOIN delivery_lane l ON l.lane = f.lane AND l.version = p_version
+      WHERE l.next_at <= v_now AND (l.standing = 'suspect') = p_alone
+    );
+  END LOOP;
+END $$;

@@ -65,6 +65,15 @@ export const KNOWN_INTERLEAVINGS: readonly (readonly Step[])[] = [
   [run(jobs(5)), drain(0), run({ verb: 'release', worker: 0, skip: 0, take: 1 }), look, drain(1)],
   [run(jobs(5)), drain(0), run({ verb: 'limit', lane: 0, slots: 4 }), look, drain(1)],
   [run(jobs(5)), drain(0), run(settle('unreported', report('delivered'))), look, drain(1)],
+  // It is due, and the only job that it has is in somebody's hand.
+  [
+    run(jobs(1)),
+    drain(0),
+    run({ verb: 'hold', lane: 0 }),
+    run({ verb: 'resume', lane: 0 }),
+    look,
+    drain(1),
+  ],
   // The others of a batch are claimed again when their leases end.
   [run(jobs(2)), drain(0), run(settle(report('delivered'))), pass(3), look, drain(1)],
   [run(jobs(1)), drain(0), run(settle(report('retry'))), look, drain(1)],
