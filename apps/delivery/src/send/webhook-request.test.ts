@@ -112,6 +112,15 @@ describe('what is sent', () => {
     expect(second?.headers['x-ghost-attempt']).toBe('2');
   });
 
+  test('fails alone where it cannot be put into a head, though it is signed while the connection opens', async () => {
+    const target = await receiver();
+    const { send } = webhookSender();
+    const headers = [['x-own', 'two\r\nlines']] as const;
+    await expect(send(target.url, { hook: { headers } })).rejects.toThrow(TypeError);
+    expect((await send(target.url)).outcome.verdict).toBe('delivered');
+    expect(target.requests()).toHaveLength(1);
+  });
+
   test('is kept without its signatures', async () => {
     const target = await receiver();
     const { outcome } = await webhookSender().send(target.url);
