@@ -11,11 +11,15 @@ const LIGHT_JOBS_PER_SECOND = 20;
 /** The first are not counted: connections open, code is compiled. */
 const WARM_UP_JOBS = 30;
 
-/** Adds jobs one by one at uneven times, which no timer of a contender can fall in step with. */
+/**
+ * Adds jobs one by one at uneven times, which no timer of a contender can fall in step with.
+ *
+ * @param add - resolves to when the answer to the job's commit came
+ */
 export async function measureLight(
   receiver: Receiver,
   jobs: readonly BenchJob[],
-  add: (job: BenchJob) => Promise<void>,
+  add: (job: BenchJob) => Promise<number>,
 ): Promise<LightFigures> {
   await receiver.reset({ times: true });
   const committed = new Map<string, number>();
@@ -24,8 +28,7 @@ export async function measureLight(
   for (const [index, job] of jobs.entries()) {
     const at = startedAt + (index + Math.random()) * everyMs;
     await delay(Math.max(0, at - nowMs()));
-    await add(job);
-    committed.set(job.id, nowMs());
+    committed.set(job.id, await add(job));
   }
   await untilReceived(receiver, jobs.length);
   const times = await receiver.times();

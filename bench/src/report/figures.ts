@@ -15,7 +15,7 @@ export interface PreloadedFigures {
 
 /** Of jobs that are added one by one. */
 export interface LightFigures {
-  /** From the commit, as the producer knows of it, to the whole request at the receiver. */
+  /** From the answer to the commit, as it reaches the producer, to the whole request at the receiver. */
   p50Ms: number;
   p99Ms: number;
   samples: number;
