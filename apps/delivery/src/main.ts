@@ -1,61 +1,34 @@
-import { JOB_VERSION, type JobKind } from '@ghost/contract';
-import {
-  ClockWatch,
-  createPool,
-  DELIVERY_CHANNEL,
-  dropConnections,
-  Listener,
-  type Pool,
-} from '@ghost/db';
+import { ClockWatch, createPool, DELIVERY_CHANNEL, dropConnections, Listener } from '@ghost/db';
 import { checkDatabase, checkNewestSecrets, findUntoldHolds, StartError } from '@ghost/operations';
-import { createPostgresQueue, type Queue, type Sql, sqlOfPool } from '@ghost/queue';
+import { createPostgresQueue, type Queue, sqlOfPool } from '@ghost/queue';
 import { EXIT, readSettings, type Settings, SettingsError } from '@ghost/settings';
 import type { Logger } from 'pino';
 
-import { deliver, type DeliveryParts } from './deliver.js';
 import { TOLD_HOLD_REASONS } from './failing/told-holds.js';
-import { type FaultWatch, watchFaults } from './failing/watch-faults.js';
+import { watchFaults } from './failing/watch-faults.js';
 import { ClaimGate } from './pump/claim-gate.js';
 import { DatabaseState } from './pump/database-state.js';
 import { IdleMemory } from './pump/idle-memory.js';
 import { InHand } from './pump/in-hand.js';
 import { LeaseKeeper } from './pump/lease-keeper.js';
-import { Pump } from './pump/pump.js';
+import type { Pump } from './pump/pump.js';
 import { Settler } from './pump/settler.js';
 import { answerWithinMs } from './rules/answer-within.js';
-import type { WebhookDelivery } from './send/webhook-delivery.js';
 import { shutDown } from './shutdown.js';
+import type { Core } from './start/core.js';
+import { makeMailPump, makeWebhookPump } from './start/make-pumps.js';
 import { endIfPartIsMissing } from './start/missing-part.js';
 import { createLog } from './status/log.js';
-import { createMetrics, type Metrics } from './status/metrics.js';
+import { createMetrics } from './status/metrics.js';
 import { startStatusServer, type StatusServer } from './status/server.js';
 import { VERSION } from './version.js';
 
 const NAME = 'ghost delivery';
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
-/** What both kinds of delivery share. */
-interface Core {
-  settings: Settings<'delivery'>;
-  log: Logger;
-  pool: Pool;
-  sql: Sql;
-  queue: Queue;
-  inHand: InHand;
-  gate: ClaimGate;
-  settler: Settler;
-  database: DatabaseState;
-  metrics: Metrics;
-  /** What loads a part of this program goes through it. */
-  loaded: <T>(work: Promise<T>) => Promise<T>;
-  /** Run in order at the end. */
-  closers: (() => unknown)[];
-  /** Close connections that may be dead after a clock gap; the next use makes new ones. */
-  renewals: (() => unknown)[];
-}
-
 const now = () => Date.now();
 const monotonic = () => performance.now();
+const loadTransport = async () => (await import('nodemailer')).createTransport;
 
 /** The composition root: the environment in, signals in, an exit code out. */
 async function main(): Promise<void> {
@@ -131,14 +104,14 @@ async function start(
     () => clock.stop(),
     () => listener.stop(),
   );
-  const faults = watchFaults({ ...core, periodMs: settings.hookDisableAfterMs, monotonic });
+  const faults = watchFaults({ ...core, periodMs: settings.hookDisableAfterMs });
   // Of a process that died between a hold and the mail about it.
   for (const fault of await findUntoldHolds(core.sql, TOLD_HOLD_REASONS)) faults.found(fault);
   pumps.push(makeWebhookPump(core, faults.heard));
-  const mailPump = await makeMailPump(core);
+  const mailPump = await makeMailPump(core, loadTransport);
   if (mailPump) pumps.push(mailPump);
-  const leases = new LeaseKeeper({ ...core, leaseMs: settings.leaseMs, monotonic });
-  const memory = new IdleMemory({ ...core, monotonic });
+  const leases = new LeaseKeeper({ ...core, leaseMs: settings.leaseMs });
+  const memory = new IdleMemory(core);
   closers.unshift(
     () => leases.stop(),
     () => memory.stop(),
@@ -224,6 +197,8 @@ function makeCore(
     loaded,
     closers,
     renewals: [() => dropConnections(pool)],
+    now,
+    monotonic,
   };
 }
 
@@ -253,75 +228,6 @@ async function listen(
       { cause },
     );
   }
-}
-
-function makeWebhookPump(core: Core, onFault: FaultWatch['heard']): Pump {
-  const { settings, closers, renewals, loaded } = core;
-  let webhooks: Promise<WebhookDelivery> | undefined;
-  const load = async () => {
-    const { createWebhookDelivery } = await import('./send/webhook-delivery.js');
-    return createWebhookDelivery({
-      settings,
-      userAgent: `Ghost-Delivery/${VERSION}`,
-      now,
-    });
-  };
-  renewals.push(async () => (await webhooks)?.renew());
-  closers.unshift(async () => (await webhooks)?.close());
-  return makePump(core, 'webhook', () => settings.concurrency, {
-    prepare: async (jobs, beside) => (await (webhooks ??= loaded(load()))).prepare(jobs, beside),
-    onFault,
-  });
-}
-
-async function makeMailPump(core: Core): Promise<Pump | null> {
-  const { settings, log, closers } = core;
-  const { smtp } = settings;
-  if (!smtp) {
-    log.warn(
-      { event: 'delivery.mails_held' },
-      'GHOST_SMTP_URL is not set: mails are kept in the queue. Set it to smtp://user:password@host:port and start again to send them.',
-    );
-    return null;
-  }
-  const { createTransport } = await import('nodemailer');
-  const { createMailDelivery } = await import('./send/mail-delivery.js');
-  const onRested = () => pump.wake();
-  const mails = createMailDelivery({ ...core, smtp, createTransport, onRested, now, monotonic });
-  closers.unshift(() => mails.close());
-  const pump = makePump(core, 'email', mails.capacity, mails);
-  await mails.check();
-  return pump;
-}
-
-function makePump(
-  core: Core,
-  kind: JobKind,
-  capacity: () => number,
-  own: Pick<DeliveryParts, 'prepare' | 'restRelay' | 'suppress' | 'onFault'>,
-): Pump {
-  const { settings, settler, metrics } = core;
-  const { maxAttempts, retryBaseMs: baseMs, retryCapMs: capMs } = settings;
-  const parts: DeliveryParts = {
-    ...core,
-    ...own,
-    policy: { webhook: { maxAttempts, baseMs, capMs } },
-    onSettled: (pending) => pump.settled(pending),
-    onAttempt: metrics.attempted,
-    now,
-    random: Math.random,
-  };
-  const pump = new Pump({
-    ...core,
-    kind,
-    version: JOB_VERSION,
-    capacity,
-    claimWithinMs: settings.leaseMs / 2,
-    writable: () => settler.writable(),
-    deliver: (claim) => deliver(claim, parts),
-    onClaim: (tookMs, jobs) => metrics.claimed(kind, tookMs, jobs),
-  });
-  return pump;
 }
 
 function exit(code: number, message?: string): void {
