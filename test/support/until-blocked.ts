@@ -10,13 +10,23 @@ export function untilBlocked(
 ): Promise<string> {
   return waitUntil(
     async () => {
-      const { rows } = await pool.query<{ query: string }>(
-        'SELECT query FROM pg_stat_activity WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0',
-      );
-      return rows.length >= least ? rows[0]?.query : undefined;
+      const blocked = await blockedStatements(pool);
+      return blocked.length >= least ? blocked[0] : undefined;
     },
     { what },
   );
+}
+
+/** Whether a statement of a test waits for another transaction now. */
+export async function isBlocked(pool: Pool): Promise<boolean> {
+  return (await blockedStatements(pool)).length > 0;
+}
+
+async function blockedStatements(pool: Pool): Promise<string[]> {
+  const { rows } = await pool.query<{ query: string }>(
+    'SELECT query FROM pg_stat_activity WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0',
+  );
+  return rows.map(({ query }) => query);
 }
 
 /** How many statements of the API wait for a lock; of those alone that are LIKE one, where it is given. */

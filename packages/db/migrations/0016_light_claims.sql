@@ -17,6 +17,24 @@ BEGIN
 END $$;
 --> statement-breakpoint
 
+-- Locks the lane that is due for longest, and waits for it where somebody holds it; in the order in which they came, as whoever
+-- enqueues there does. Empty after 250 ms: in that time no other lane is claimed by this worker.
+CREATE FUNCTION delivery_wait_for_lane(p_kind text, p_version smallint, p_standing text, p_floor timestamptz, p_until timestamptz)
+RETURNS tid[]
+LANGUAGE plpgsql VOLATILE SET enable_seqscan = off SET jit = off SET lock_timeout = '250ms' AS $$
+BEGIN
+  RETURN ARRAY(
+    SELECT l.ctid FROM delivery_lane l
+    WHERE l.kind = p_kind AND l.version = p_version AND l.standing = p_standing
+      AND l.next_at >= p_floor AND l.next_at <= p_until AND l.next_at < 'infinity'
+    ORDER BY l.next_at LIMIT 1
+    FOR UPDATE
+  );
+EXCEPTION WHEN lock_not_available THEN
+  RETURN '{}';
+END $$;
+--> statement-breakpoint
+
 -- Leases up to p_jobs due jobs of one kind and version, at most the free slots of each lane, round robin. Of lanes
 -- without a recent success at most p_slow_jobs; of one owner's and of one host's lanes at most what the worker's own
 -- count of them (p_held) leaves of p_owner_most and p_host_most; of a lane with a rate what that lets through. p_alone: the one job whose worker died at each of its
@@ -55,6 +73,8 @@ DECLARE
   -- short is made again from the beginning.
   c_dead constant integer := 100;
   c_many constant integer := 2000;
+  -- A lane that is due for so long, and locked.
+  c_passed_over constant interval := interval '100 milliseconds';
   v_standing text;
   v_name text;
   v_note text[];
@@ -105,6 +125,17 @@ BEGIN
         EXIT WHEN v_floor = '-infinity' OR cardinality(v_seen) >= v_most OR v_note[3]::bigint > c_many;
         v_floor := '-infinity';
       END LOOP;
+      -- Whoever enqueues holds the lane until it commits, and whoever waits for it comes next: where one follows the other, a lane
+      -- is never free for a look that does not wait. So one that was passed over for a while is waited for, by a claim that holds none.
+      IF round = 1 AND NOT p_alone AND cardinality(v_places) = 0 AND cardinality(v_seen) = 0 THEN
+        IF EXISTS (
+          SELECT FROM delivery_lane l
+          WHERE l.kind = p_kind AND l.version = p_version AND l.standing = v_standing
+            AND l.next_at >= v_floor AND l.next_at <= v_now - c_passed_over AND l.next_at < 'infinity'
+        ) THEN
+          v_seen := delivery_wait_for_lane(p_kind, p_version, v_standing, v_floor, v_now - c_passed_over);
+        END IF;
+      END IF;
       IF v_read - v_read_before - cardinality(v_seen) > c_dead THEN
         PERFORM delivery_raise_floor(v_name, v_floor, coalesce((SELECT min(l.next_at) FROM delivery_lane l WHERE l.ctid = ANY (v_seen)), v_now),
           v_read - v_read_before, clock_timestamp() - v_now);

@@ -20,6 +20,7 @@ import {
 import { uuidv7 } from 'uuidv7';
 
 import { proveLanes } from '../../../test/support/prove-lanes.js';
+import { isBlocked } from '../../../test/support/until-blocked.js';
 import { advanceQueue, emptyQueue, jobStates, laneStates } from './postgres-states.js';
 import type { JobState, LaneState } from './queue-states.js';
 
@@ -40,6 +41,8 @@ export interface QueueHarness {
   engine(options?: EngineOptions): Queue;
   inTransaction<T>(work: (tx: Sql) => Promise<T>): Promise<T>;
   open(): Promise<OpenTransaction>;
+  /** Whether a statement waits for another transaction. */
+  isBlocked(): Promise<boolean>;
   /** A committed event for jobs to belong to. */
   event(): Promise<string>;
   job(id: string): Promise<JobState>;
@@ -109,6 +112,7 @@ export function postgresHarness(url: string): QueueHarness & { pool: Pool } {
         rollback: () => end('ROLLBACK'),
       };
     },
+    isBlocked: () => isBlocked(pool),
     async event() {
       const id = uuidv7();
       await db.insert(schema.outboxEvent).values({ id, type: 'ping', version: 1, payload: {} });
