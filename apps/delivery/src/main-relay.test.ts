@@ -4,8 +4,12 @@ import { describe, expect, test } from 'vitest';
 import { deliveryProcesses } from '../../../test/support/delivery-processes.js';
 import { keyRing } from '../../../test/support/delivery-seed.js';
 import { startMailCatcher } from '../../../test/support/mail-catcher.js';
+import { startScriptedSmtp } from '../../../test/support/scripted-smtp.js';
 import { waitUntil } from '../../../test/support/wait-until.js';
 import { relayPauseMs } from './rules/relay-pause.js';
+
+const MAILS_A_SECOND = 40;
+const WINDOW_MS = 500;
 
 const ran = deliveryProcesses();
 
@@ -103,4 +107,33 @@ describe('mails', () => {
       expect.objectContaining({ status: 'pending', attempts: 0, leaseNo: 0 }),
     );
   });
+
+  test('two processes together keep to the rate of the relay', async () => {
+    const came: number[] = [];
+    const relay = await startScriptedSmtp({
+      answer: ({ phase }) => void (phase === 'mail' && came.push(performance.now())),
+    });
+    ran.cleanups.push(() => relay.stop());
+    const rated = {
+      GHOST_SMTP_URL: `smtp://127.0.0.1:${relay.port}`,
+      GHOST_RELAY_RATE: String(MAILS_A_SECOND),
+    };
+    const processes = await Promise.all([ran.startDelivery(rated), ran.startDelivery(rated)]);
+    const to = Array.from({ length: 60 }, (_, n) => `reader${n}@d${n % 6}.example`);
+    await ran.seed.mails(to);
+    await ran.allDelivered();
+    const tookMs = (came.at(-1) ?? 0) - (came[0] ?? 0);
+    // A busy machine brings some late, the first one too; each process with a rate of its own would take half as long.
+    expect(tookMs).toBeGreaterThan(((to.length - 1) / MAILS_A_SECOND) * 1_000 * 0.8);
+    expect(relay.accepted.toSorted()).toEqual(to.toSorted());
+    const sentBy = processes.map(
+      (one) => one.logged().filter(({ outcome }) => outcome === 'delivered').length,
+    );
+    // Each has its part; alone one would take as long.
+    expect(Math.min(...sentBy)).toBeGreaterThan(to.length / 6);
+    const most = Math.max(
+      ...came.map((from, n) => came.slice(n).filter((at) => at - from < WINDOW_MS).length),
+    );
+    expect(most).toBeLessThanOrEqual(((MAILS_A_SECOND * WINDOW_MS) / 1_000) * 1.5);
+  }, 30_000);
 });

@@ -9,6 +9,7 @@ export * from './tables/delivery-content.js';
 export * from './tables/delivery-job.js';
 export * from './tables/delivery-lane-key.js';
 export * from './tables/delivery-lane.js';
+export * from './tables/delivery-relay-turn.js';
 export * from './tables/delivery-relay.js';
 export * from './tables/email-address.js';
 export * from './tables/fanout-skip.js';

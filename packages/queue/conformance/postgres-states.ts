@@ -38,6 +38,9 @@ export async function advanceQueue(pool: Pool, ms: number): Promise<void> {
   for (const statement of await known) await pool.query(statement, [ms]);
 }
 
+const AGING = ['job', 'lane', 'cancellation', 'relay', 'relay_turn'].map(
+  (name) => `delivery_${name}`,
+);
 const agings = new WeakMap<Pool, Promise<string[]>>();
 
 /** The columns are asked for, so that none is forgotten; what ended keeps its times. */
@@ -47,11 +50,12 @@ async function agingStatements(pool: Pool): Promise<string[]> {
        string_agg(format('%1$I = %1$I - $1 * interval ''1 millisecond''', column_name), ', '),
        CASE table_name WHEN 'delivery_job' THEN 'WHERE finished_at IS NULL' ELSE '' END) AS statement
      FROM information_schema.columns
-     WHERE table_schema = 'public' AND table_name IN ('delivery_job', 'delivery_lane', 'delivery_cancellation')
+     WHERE table_schema = 'public' AND table_name = ANY ($1)
        AND data_type = 'timestamp with time zone'
      GROUP BY table_name`,
+    [AGING],
   );
-  if (rows.length !== 3) throw new Error('The tables of the queue are not there.');
+  if (rows.length !== AGING.length) throw new Error('The tables of the queue are not there.');
   return rows.map(({ statement }) => statement);
 }
 

@@ -7,6 +7,7 @@ import { enqueueConformance } from './enqueue-conformance.js';
 import { leaseConformance } from './lease-conformance.js';
 import type { QueueBench, QueueHarness } from './queue-harness.js';
 import { rateConformance } from './rate-conformance.js';
+import { relayConformance } from './relay-conformance.js';
 import { settleConformance } from './settle-conformance.js';
 import { standingConformance } from './standing-conformance.js';
 import { suspectConformance } from './suspect-conformance.js';
@@ -34,6 +35,7 @@ export function queueConformance(name: string, make: () => Promise<QueueHarness>
     controlConformance(bench);
     standingConformance(bench);
     rateConformance(bench);
+    relayConformance(bench);
     suspectConformance(bench);
   });
 }

@@ -230,6 +230,12 @@ export interface Queue {
   redeliver(tx: Sql, jobIds: readonly string[]): Promise<string[]>;
   /** Lets the SMTP relay rest: no mail is claimed until then. */
   pauseRelay(reason: string, pauseMs: number): Promise<void>;
+  /**
+   * Takes the next turns of all workers' mails to the relay, `everyMs` apart; those that nobody uses are lost.
+   * @param batchMs - how far ahead a worker takes them, `everyMs` at least
+   * @returns in how many milliseconds the first of them is
+   */
+  takeRelayTurns(turns: number, everyMs: number, batchMs: number): Promise<number>;
   /** Makes room for the history of the days ahead; idempotent. */
   prepareHistory(): Promise<void>;
 }

@@ -212,7 +212,7 @@ export const SETTINGS = {
   GHOST_RELAY_RATE: setting(relayRate, {
     who: 'delivery',
     default: null,
-    what: 'Most mails to the relay, of one process: 50/s, 600/min or 1000/h. Without it: no limit.',
+    what: 'Most mails to the relay, all processes together: 50/s, 600/min or 1000/h. Without it: no limit.',
     example: '50/s',
   }),
   GHOST_VERP_DOMAIN: setting(domainName, {

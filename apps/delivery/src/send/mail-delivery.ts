@@ -11,7 +11,7 @@ import { checkRelay } from '../start/check-relay.js';
 import { smtpOptions } from '../start/smtp-options.js';
 import { prepareMails, recipientOf } from './prepare-mails.js';
 import { Relay, type RelayOptions } from './relay.js';
-import { createRelayRate } from './relay-rate.js';
+import { RelayRate } from './relay-rate.js';
 import { type SmtpTimes, trackProgress } from './smtp-session.js';
 import { isUnknownForLong } from './unknown-domain.js';
 
@@ -81,10 +81,11 @@ export function createMailDelivery(options: MailDeliveryOptions): MailDelivery {
   });
   const suppressions = createSuppressions(sql);
   const { relayRate, verpDomain, keyRing } = settings;
-  const turn = relayRate ? createRelayRate(relayRate, monotonic) : undefined;
+  const rate = relayRate ? new RelayRate({ rate: relayRate, queue, monotonic }) : undefined;
   return {
     prepare: prepareMails({
-      ...{ transport, relay, turn, queue, suppressions, now, monotonic },
+      ...{ transport, relay, queue, suppressions, now, monotonic },
+      turn: rate && ((stop) => rate.turn(stop)),
       ...(options.times ? { times: options.times } : {}),
       returnPath: verpDomain === null ? undefined : (id) => bounceAddress(keyRing, id, verpDomain),
     }),

@@ -21,6 +21,7 @@ import { resume } from './resume.js';
 import { settle } from './settle.js';
 import { type PoolSqlOptions, sqlOfPool } from './sql.js';
 import { storeContent } from './store-content.js';
+import { takeRelayTurns } from './take-relay-turns.js';
 
 export const DEFAULT_LEASE_MS = 30_000;
 export const DEFAULT_LANE_SLOTS = 10;
@@ -62,6 +63,7 @@ export function createPostgresQueue(options: PostgresQueueOptions): Queue {
     confirm: (lease) => confirm(sql, lease),
     nextDue: (known, options) => nextDue(sql, known, options),
     pauseRelay: (reason, pauseMs) => pauseRelay(sql, reason, pauseMs),
+    takeRelayTurns: (turns, everyMs, batchMs) => takeRelayTurns(sql, turns, everyMs, batchMs),
     prepareHistory: () => prepareHistory(sql),
   };
 }
