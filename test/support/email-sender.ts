@@ -60,7 +60,7 @@ export function emailSender(
   onTestFinished(() => transport.close());
   const relay = new Relay({
     connections: 2,
-    pause: async () => undefined,
+    pause: async () => ({ failures: 1, pauseMs: 5_000 }),
     monotonic: () => performance.now(),
   });
   const options: EmailSenderOptions = {

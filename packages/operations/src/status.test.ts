@@ -34,7 +34,7 @@ describe('queueStatus', () => {
   });
 
   test('tells that the relay rests and why', async () => {
-    await queue.pauseRelay('auth_refused', 60_000);
+    await queue.pauseRelay('auth_refused', [60_000]);
     const status = await queueStatus(pool);
     expect(status.relayReason).toBe('auth_refused');
     expect(status.relayPausedUntil?.getTime()).toBeGreaterThan(0);

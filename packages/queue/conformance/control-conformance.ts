@@ -173,7 +173,7 @@ export function controlConformance(bench: () => QueueBench): void {
       const { harness, queue, hook } = bench();
       await enqueueMail(harness, queue, 2000 + hook, `rest@conformance-${hook}.test`);
       await enqueueWebhooks(harness, queue, hook, 1);
-      await queue.pauseRelay('authentication_refused', 400);
+      await queue.pauseRelay('authentication_refused', [400]);
       const mails = () => queue.claim({ kind: 'email', version: 1, jobs: 10, lanes: 10 });
       expect((await mails()).jobs).toEqual([]);
       expect(await claimWebhooks(queue)).toHaveLength(1);

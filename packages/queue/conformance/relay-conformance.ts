@@ -1,5 +1,5 @@
 import type { Queue } from '@ghost/queue';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 import type { QueueBench } from './queue-harness.js';
 
@@ -56,6 +56,30 @@ export function relayConformance(bench: () => QueueBench): void {
       await take(queue);
       await harness.advance(-365 * DAY_MS);
       expect(await take(queue)).toBeLessThanOrEqual(100 * BATCH_MS);
+    });
+  });
+
+  describe('the rest of the relay', () => {
+    const PAUSES_MS = [60_000, 120_000, 240_000];
+    const pause = (queue: Queue) => queue.pauseRelay('relay_closing', PAUSES_MS);
+    afterEach(() => bench().harness.advance(DAY_MS));
+
+    test('is one for the faults of all workers, and longer after the next', async () => {
+      const { harness, queue } = bench();
+      const workers = [queue, harness.engine()];
+      await harness.advance(30 * DAY_MS);
+      const before = (await pause(queue)).failures;
+      const rests: { failures: number; pauseMs: number }[] = [];
+      for (let n = 0; n < 3; n += 1) {
+        await harness.advance(PAUSES_MS.at(-1) ?? 0);
+        const told = await Promise.all(workers.map(pause));
+        expect(told[0]?.failures).toBe(told[1]?.failures);
+        rests.push(...told.slice(0, 1));
+      }
+      expect(rests.map(({ failures }) => failures - before)).toEqual([1, 2, 3]);
+      const lastMs = rests.at(-1)?.pauseMs ?? 0;
+      expect(lastMs).toBeLessThanOrEqual(240_000);
+      expect(lastMs).toBeGreaterThan(240_000 - DRIFT_MS);
     });
   });
 }

@@ -184,6 +184,12 @@ export type MailFault =
 /** `lost`: the lease is not current any more, and the job is somebody else's or ended. */
 export type Confirmation = 'current' | 'lost' | MailFault;
 
+/** How long the relay rests from now on, and after how many faults in a row, of all workers. */
+export interface RelayRest {
+  failures: number;
+  pauseMs: number;
+}
+
 /**
  * The queue. Verbs that take `tx` run in the caller's transaction, the others in one of their own;
  * none holds a connection while something is sent.
@@ -228,8 +234,11 @@ export interface Queue {
   limitRate(tx: Sql, lane: string, perMinute: number | null): Promise<void>;
   /** Same id, same bytes, a fresh budget. Returns the ids that are pending again. */
   redeliver(tx: Sql, jobIds: readonly string[]): Promise<string[]>;
-  /** Lets the SMTP relay rest: no mail is claimed until then. */
-  pauseRelay(reason: string, pauseMs: number): Promise<void>;
+  /**
+   * Notes a fault of the SMTP relay: it rests, and no mail is claimed until then. While it rests already, further faults are the same one.
+   * @param pausesMs - how long after its first fault in a row, its second and so on; the last for all further ones
+   */
+  pauseRelay(reason: string, pausesMs: readonly number[]): Promise<RelayRest>;
   /**
    * Takes the next turns of all workers' mails to the relay, `everyMs` apart; those that nobody uses are lost.
    * @param batchMs - how far ahead a worker takes them, `everyMs` at least

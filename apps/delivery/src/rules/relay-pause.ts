@@ -8,3 +8,12 @@ export const RELAY_PAUSES: RelayPauses = { firstMs: 5_000, longestMs: 5 * 60_000
 export function relayPauseMs(failures: number, pauses: RelayPauses = RELAY_PAUSES): number {
   return Math.min(pauses.longestMs, pauses.firstMs * 2 ** (failures - 1));
 }
+
+/** The pauses one after the other, up to the longest, which all further ones have. */
+export function relayPausesMs(pauses: RelayPauses = RELAY_PAUSES): number[] {
+  const pausesMs = [relayPauseMs(1, pauses)];
+  for (let last = pausesMs[0]; last !== pauses.longestMs; pausesMs.push(last)) {
+    last = relayPauseMs(pausesMs.length + 1, pauses);
+  }
+  return pausesMs;
+}

@@ -6,7 +6,7 @@ import type { createTransport } from 'nodemailer';
 import type { Logger } from 'pino';
 
 import type { DeliveryParts } from '../deliver.js';
-import type { RelayPauses } from '../rules/relay-pause.js';
+import { type RelayPauses, relayPausesMs } from '../rules/relay-pause.js';
 import { checkRelay } from '../start/check-relay.js';
 import { smtpOptions } from '../start/smtp-options.js';
 import { prepareMails, recipientOf } from './prepare-mails.js';
@@ -73,7 +73,7 @@ export function createMailDelivery(options: MailDeliveryOptions): MailDelivery {
   trackProgress(transport);
   const relay = new Relay({
     connections: MAIL_CONNECTIONS,
-    pause: (reason, pauseMs) => queue.pauseRelay(reason, pauseMs),
+    pause: (reason) => queue.pauseRelay(reason, relayPausesMs(options.pauses)),
     pauses: options.pauses,
     monotonic,
     onRested,

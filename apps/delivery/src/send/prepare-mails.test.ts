@@ -27,7 +27,11 @@ async function sentAfter(ms: number) {
   let asked = 0;
   const send = await prepareMails({
     transport,
-    relay: new Relay({ connections: 1, pause: async () => undefined, monotonic: () => now }),
+    relay: new Relay({
+      connections: 1,
+      pause: async () => ({ failures: 1, pauseMs: 5_000 }),
+      monotonic: () => now,
+    }),
     queue: { confirm: async () => 'current' },
     suppressions: {
       among: async (addresses) => {

@@ -1,68 +1,97 @@
 import { describe, expect, test, vi } from 'vitest';
 
-import { Relay } from './relay.js';
+import { relayPauseMs } from '../rules/relay-pause.js';
+import { Relay, type RelayOptions } from './relay.js';
 
 describe('the relay', () => {
-  test('rests longer after each fault, once a batch, and is probed by one mail', async () => {
-    let now = 1_000;
+  /** A relay of a worker that is the only one, or after so many faults of others. */
+  function relayAt(options: Partial<RelayOptions> & { others?: number } = {}) {
+    const at = { now: 1_000 };
     const told: string[] = [];
+    const lines: string[] = [];
+    let failures = options.others ?? 0;
     const relay = new Relay({
       connections: 10,
-      pause: async (reason, pauseMs) => void told.push(`${reason} ${pauseMs}`),
-      monotonic: () => now,
+      pause: async (reason) => {
+        told.push(reason);
+        failures += 1;
+        return { failures, pauseMs: relayPauseMs(failures) };
+      },
+      monotonic: () => at.now,
+      onRest: (reason, pauseMs, count) => void lines.push(`${reason} ${pauseMs} ${count}`),
+      ...options,
     });
+    return { relay, at, told, lines };
+  }
+
+  test('rests longer after each fault, once a batch, and is probed by one mail', async () => {
+    const { relay, at, told, lines } = relayAt();
     expect(relay.capacity).toBe(10);
     await Promise.all([
       relay.rest('relay_auth'),
       relay.rest('relay_auth'),
       relay.rest('relay_auth'),
     ]);
-    expect(told).toEqual(['relay_auth 5000']);
+    expect(told).toEqual(['relay_auth']);
     expect(relay.capacity).toBe(0);
-    now += 5_000;
+    at.now += 5_000;
     expect(relay.capacity).toBe(1);
     await relay.rest('relay_auth');
-    now += 10_000;
+    at.now += 10_000;
     await relay.rest('relay_auth');
     expect(relay.capacity).toBe(0);
-    expect(told.slice(1)).toEqual(['relay_auth 10000', 'relay_auth 20000']);
+    expect(lines).toEqual(['relay_auth 5000 1', 'relay_auth 10000 2', 'relay_auth 20000 3']);
     relay.works();
     expect(relay.capacity).toBe(10);
   });
 
+  test('rests as long as the faults of other workers tell', async () => {
+    const { relay, at, lines } = relayAt({ others: 3 });
+    await relay.rest('relay_auth');
+    expect(lines).toEqual(['relay_auth 40000 4']);
+    at.now += 39_999;
+    expect(relay.capacity).toBe(0);
+    at.now += 1;
+    expect(relay.capacity).toBe(1);
+  });
+
+  test('that answers while its rest is stored does not rest', async () => {
+    const { relay } = relayAt();
+    const storing = relay.rest('relay_auth');
+    relay.works();
+    await storing;
+    expect(relay.capacity).toBe(10);
+  });
+
   test('rests all the same when that could not be stored, and the next fault stores it', async () => {
-    let now = 1_000;
-    const told: number[] = [];
-    const relay = new Relay({
-      connections: 10,
-      pause: async (_reason, pauseMs) => {
-        told.push(pauseMs);
-        if (told.length === 1) throw new Error('the database is away');
+    let tries = 0;
+    const { relay, at, lines } = relayAt({
+      pause: async () => {
+        tries += 1;
+        if (tries === 1) throw new Error('the database is away');
+        return { failures: 1, pauseMs: 4_000 };
       },
-      monotonic: () => now,
     });
     await expect(relay.rest('relay_auth')).rejects.toThrow('away');
     expect(relay.capacity).toBe(0);
-    now += 1_000;
+    at.now += 1_000;
     await Promise.all([relay.rest('relay_auth'), relay.rest('relay_auth')]);
-    expect(told).toEqual([5_000, 4_000]);
+    expect(tries).toBe(2);
+    expect(lines).toEqual(['relay_auth 5000 1']);
+    expect(relay.pauseMs).toBe(4_000);
   });
 
   test('that has rested wakes whoever waits to send', async () => {
-    let now = 1_000;
     let wakes = 0;
     vi.useFakeTimers();
     try {
-      const relay = new Relay({
-        connections: 10,
-        pause: async () => undefined,
-        monotonic: () => now,
+      const { relay, at } = relayAt({
         onRested: () => {
           wakes += relay.capacity;
         },
       });
       await relay.rest('relay_auth');
-      now += 5_010;
+      at.now += 5_010;
       await vi.advanceTimersByTimeAsync(5_010);
       expect(wakes).toBe(1);
       await relay.rest('relay_auth');

@@ -1,3 +1,5 @@
+import type { RelayRest } from '@ghost/queue';
+
 import { type RelayPauses, relayPauseMs } from '../rules/relay-pause.js';
 
 /** Mails go out again only so many at once while it is not known whether the relay works. */
@@ -8,7 +10,8 @@ const TIMER_EARLY_MS = 5;
 export interface RelayOptions {
   /** Connections, and so mails at once, while all is well. */
   connections: number;
-  pause: (reason: string, pauseMs: number) => Promise<void>;
+  /** Lets all workers rest; tells for how long, as another one may have met the fault first. */
+  pause: (reason: string) => Promise<RelayRest>;
   pauses?: RelayPauses | undefined;
   /** Monotonic clock in milliseconds. */
   monotonic: () => number;
@@ -20,7 +23,7 @@ export interface RelayOptions {
   onWorks?: (failures: number) => void;
 }
 
-/** What this process knows of the SMTP relay: its faults are nobody's job's, so it rests instead. */
+/** What this process knows of the SMTP relay: its faults are nobody's job's, so it rests instead. How long, all workers' faults tell. */
 export class Relay {
   readonly #options: RelayOptions;
   #failures = 0;
@@ -49,18 +52,29 @@ export class Relay {
     return leftMs > 0 ? leftMs : relayPauseMs(this.#failures + 1, this.#options.pauses);
   }
 
-  /** Notes a fault; the faults of one batch are one. What could not be stored is at the next fault. */
+  /**
+   * Notes a fault; the faults of one batch are one, and so are those of all workers in one rest. What could not be stored is
+   * at the next fault.
+   */
   async rest(reason: string): Promise<void> {
-    const { monotonic, pause } = this.#options;
-    const now = monotonic();
-    if (now >= this.#restsUntil) this.#begin(now, reason);
+    const begins = !this.rests;
+    const failures = this.#failures + 1;
+    let rest = { failures, pauseMs: relayPauseMs(failures, this.#options.pauses) };
+    if (begins) {
+      this.#begin(rest);
+      this.#stored = false;
+    }
     if (this.#stored) return;
     this.#stored = true;
     try {
-      await pause(reason, Math.round(this.#restsUntil - now));
+      rest = await this.#options.pause(reason);
+      // Unless it answered meanwhile.
+      if (this.#failures > 0) this.#begin(rest);
     } catch (error) {
       this.#stored = false;
       throw error;
+    } finally {
+      if (begins) this.#options.onRest?.(reason, Math.round(rest.pauseMs), rest.failures);
     }
   }
 
@@ -72,12 +86,9 @@ export class Relay {
     clearTimeout(this.#rested);
   }
 
-  #begin(now: number, reason: string): void {
-    this.#failures += 1;
-    const pauseMs = relayPauseMs(this.#failures, this.#options.pauses);
-    this.#options.onRest?.(reason, pauseMs, this.#failures);
-    this.#restsUntil = now + pauseMs;
-    this.#stored = false;
+  #begin({ failures, pauseMs }: RelayRest): void {
+    this.#failures = failures;
+    this.#restsUntil = this.#options.monotonic() + pauseMs;
     clearTimeout(this.#rested);
     this.#rested = setTimeout(() => this.#options.onRested?.(), pauseMs + TIMER_EARLY_MS);
     this.#rested.unref();

@@ -62,7 +62,7 @@ export function createPostgresQueue(options: PostgresQueueOptions): Queue {
     release: (leases) => release(sql, leases),
     confirm: (lease) => confirm(sql, lease),
     nextDue: (known, options) => nextDue(sql, known, options),
-    pauseRelay: (reason, pauseMs) => pauseRelay(sql, reason, pauseMs),
+    pauseRelay: (reason, pausesMs) => pauseRelay(sql, reason, pausesMs),
     takeRelayTurns: (turns, everyMs, batchMs) => takeRelayTurns(sql, turns, everyMs, batchMs),
     prepareHistory: () => prepareHistory(sql),
   };
