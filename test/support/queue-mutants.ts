@@ -85,6 +85,8 @@ export const QUEUE_MUTANTS: readonly QueueMutant[] = [
     verb: 'delivery_claim',
     changes: [
       [LOCK_DUE, LOCK_DUE.replace('FOR UPDATE SKIP LOCKED', '')],
+      // Where all that is due is locked by one statement, too.
+      ['IF NOT v_noted THEN', 'IF false THEN'],
       ['IF cardinality(v_places) = 1 AND NOT p_alone THEN', 'IF false THEN'],
       // A busy server may wait between snapshot and lock; here it always does.
       [
@@ -137,6 +139,8 @@ export const QUEUE_MUTANTS: readonly QueueMutant[] = [
     verb: 'delivery_claim',
     changes: [
       [LOCK_DUE, LOCK_DUE.replace('FOR UPDATE SKIP LOCKED', '')],
+      // Where all that is due is locked by one statement, too.
+      ['IF NOT v_noted THEN', 'IF false THEN'],
       [
         'INTO v_lone\n      FROM delivery_lane d',
         'INTO v_lone\n      FROM (SELECT pg_sleep(0.003)) AS pause, delivery_lane d',

@@ -86,6 +86,8 @@ DECLARE
   v_seen tid[];
   v_window integer;
   v_lone record;
+  v_standings text[];
+  v_noted boolean;
 BEGIN
   -- Apart: a condition that holds a query is begun as one, whether it comes to that or not.
   IF p_kind = 'email' THEN
@@ -101,9 +103,33 @@ BEGIN
     -- Proven lanes and slow ones are looked at apart, or a thousand slow ones would stand before a proven one.
     v_places := '{}';
     v_read := pg_stat_get_xact_tuples_returned('delivery_lane_due'::regclass);
-    FOREACH v_standing IN ARRAY
-      CASE WHEN p_alone THEN ARRAY['suspect'] WHEN p_slow_jobs > 0 THEN ARRAY['proven', 'slow'] ELSE ARRAY['proven'] END
-    LOOP
+    v_name := 'ghost.due_' || p_kind || '_' || p_version || '_';
+    v_standings := CASE WHEN p_alone THEN ARRAY['suspect'] WHEN p_slow_jobs > 0 THEN ARRAY['proven', 'slow'] ELSE ARRAY['proven'] END;
+    -- Both by one statement, where nothing is noted of either: each one that is begun takes its time, found or not.
+    v_noted := p_alone OR p_slow_jobs < 1
+      OR coalesce(current_setting(v_name || 'proven', true), '') <> '' OR coalesce(current_setting(v_name || 'slow', true), '') <> '';
+    IF NOT v_noted THEN
+      v_places := ARRAY(
+        SELECT l.ctid FROM delivery_lane l
+        WHERE l.kind = p_kind AND l.version = p_version AND l.standing = 'proven' AND l.next_at <= v_now AND l.next_at < 'infinity'
+        ORDER BY l.next_at LIMIT p_lanes
+        FOR UPDATE SKIP LOCKED
+      ) || ARRAY(
+        SELECT l.ctid FROM delivery_lane l
+        WHERE l.kind = p_kind AND l.version = p_version AND l.standing = 'slow' AND l.next_at <= v_now AND l.next_at < 'infinity'
+        ORDER BY l.next_at LIMIT least(p_lanes, 2 * p_slow_jobs + 10)
+        FOR UPDATE SKIP LOCKED
+      );
+      v_read_before := v_read;
+      v_read := pg_stat_get_xact_tuples_returned('delivery_lane_due'::regclass);
+      -- Many dead entries: looked at again, one by one, to note where each begins.
+      IF v_read - v_read_before - cardinality(v_places) > c_dead THEN
+        v_places := '{}';
+      ELSE
+        v_standings := '{}';
+      END IF;
+    END IF;
+    FOREACH v_standing IN ARRAY v_standings LOOP
       v_name := 'ghost.due_' || p_kind || '_' || p_version || '_' || v_standing;
       v_note := nullif(current_setting(v_name, true), '')::text[];
       v_floor := '-infinity';
@@ -139,6 +165,9 @@ BEGIN
       IF v_read - v_read_before - cardinality(v_seen) > c_dead THEN
         PERFORM delivery_raise_floor(v_name, v_floor, coalesce((SELECT min(l.next_at) FROM delivery_lane l WHERE l.ctid = ANY (v_seen)), v_now),
           v_read - v_read_before, clock_timestamp() - v_now);
+      ELSIF v_floor = '-infinity' AND v_note IS NOT NULL THEN
+        -- What an old snapshot kept is gone.
+        PERFORM set_config(v_name, '', false);
       END IF;
       v_places := v_places || v_seen;
     END LOOP;
