@@ -151,17 +151,6 @@ BEGIN
         EXIT WHEN v_floor = '-infinity' OR cardinality(v_seen) >= v_most OR v_note[3]::bigint > c_many;
         v_floor := '-infinity';
       END LOOP;
-      -- Whoever enqueues holds the lane until it commits, and whoever waits for it comes next: where one follows the other, a lane
-      -- is never free for a look that does not wait. So one that was passed over for a while is waited for, by a claim that holds none.
-      IF round = 1 AND NOT p_alone AND cardinality(v_places) = 0 AND cardinality(v_seen) = 0 THEN
-        IF EXISTS (
-          SELECT FROM delivery_lane l
-          WHERE l.kind = p_kind AND l.version = p_version AND l.standing = v_standing
-            AND l.next_at >= v_floor AND l.next_at <= v_now - c_passed_over AND l.next_at < 'infinity'
-        ) THEN
-          v_seen := delivery_wait_for_lane(p_kind, p_version, v_standing, v_floor, v_now - c_passed_over);
-        END IF;
-      END IF;
       IF v_read - v_read_before - cardinality(v_seen) > c_dead THEN
         PERFORM delivery_raise_floor(v_name, v_floor, coalesce((SELECT min(l.next_at) FROM delivery_lane l WHERE l.ctid = ANY (v_seen)), v_now),
           v_read - v_read_before, clock_timestamp() - v_now);
@@ -171,6 +160,22 @@ BEGIN
       END IF;
       v_places := v_places || v_seen;
     END LOOP;
+    -- Whoever enqueues holds the lane until it commits, and whoever waits for it comes next: where one follows the other, a lane is
+    -- never free for a look that does not wait. So one that was passed over for a while is waited for, by a claim that holds none.
+    IF cardinality(v_places) = 0 AND round = 1 AND NOT p_alone THEN
+      FOREACH v_standing IN ARRAY CASE WHEN p_slow_jobs > 0 THEN ARRAY['proven', 'slow'] ELSE ARRAY['proven'] END LOOP
+        v_note := nullif(current_setting('ghost.due_' || p_kind || '_' || p_version || '_' || v_standing, true), '')::text[];
+        v_floor := coalesce(v_note[2], '-infinity');
+        IF EXISTS (
+          SELECT FROM delivery_lane l
+          WHERE l.kind = p_kind AND l.version = p_version AND l.standing = v_standing
+            AND l.next_at >= v_floor AND l.next_at <= v_now - c_passed_over AND l.next_at < 'infinity'
+        ) THEN
+          v_places := delivery_wait_for_lane(p_kind, p_version, v_standing, v_floor, v_now - c_passed_over);
+        END IF;
+        EXIT WHEN cardinality(v_places) > 0;
+      END LOOP;
+    END IF;
     IF cardinality(v_places) = 0 THEN
       RETURN;
     END IF;
