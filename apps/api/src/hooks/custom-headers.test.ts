@@ -98,6 +98,30 @@ describe('custom headers of a hook', () => {
     expect(await sealed(id)).toBeNull();
   });
 
+  test('do not go along to another server: who may edit a hook could read them at one of their own', async () => {
+    const { id } = await addHook({ authorization: VALUE, 'x-team': 'core' });
+    const path = `${HOOKS}/${id}`;
+    const elsewhere = 'https://elsewhere.example/';
+    const refused = [
+      await ada.ask('PATCH', path, { config: { url: elsewhere } }),
+      await ada.ask('PATCH', `${path}/config`, { url: elsewhere }),
+      await ada.ask('PATCH', `${path}/config`, { url: elsewhere, headers: { 'x-team': null } }),
+      await ada.ask('PATCH', `${path}/config`, { url: URL_OF_HOOK.replace('https:', 'http:') }),
+    ];
+    for (const { status, body } of refused) {
+      expect(status).toBe(422);
+      expect(body.errors).toMatchObject([
+        { code: 'headers_elsewhere', message: expect.stringContaining('authorization') },
+      ]);
+    }
+    const there = new URL('/another/path', URL_OF_HOOK).href;
+    expect((await ada.ask('PATCH', `${path}/config`, { url: there })).status).toBe(200);
+    const headers = { Authorization: 'Bearer 2', 'x-team': null };
+    const moved = await ada.ask('PATCH', `${path}/config`, { url: elsewhere, headers });
+    expect(moved.status).toBe(200);
+    expect(await opened(id)).toEqual([['authorization', 'Bearer 2']]);
+  });
+
   test.each([
     ['a name of ours', { 'X-Ghost-Event': 'x' }, 'headers.X-Ghost-Event', 'header_name_reserved'],
     ['framing', { 'content-length': '1' }, 'headers.content-length', 'header_name_reserved'],

@@ -6,7 +6,7 @@ import type { KeyRing } from '@ghost/vault';
 import { type AccessChange, type AuditActor, recordAccessChange } from '../audit.js';
 import { refuseFutileFilters } from './futile-filters.js';
 import type { KeptChoice, Resumed } from './hook-hold.js';
-import { changedHeaders, type StoredHeaders } from './hook-headers.js';
+import { changedHeaders, refuseHeadersElsewhere, type StoredHeaders } from './hook-headers.js';
 import {
   noteSecretChange,
   type Rotated,
@@ -87,7 +87,7 @@ export interface ChangedHook {
 /**
  * Changes what differs of a locked hook, with the audit's line, and nothing when nothing does. A secret
  * that is given is a change even when it is the same: nobody can tell that it is.
- * @throws HookError `headers_unreadable`, `bad_hook` (headers too long in all), `futile_filters`
+ * @throws HookError `headers_unreadable`, `bad_hook` (headers too long in all, or meant for another server), `futile_filters`
  */
 export async function changeHook(
   tx: Transaction,
@@ -96,6 +96,7 @@ export async function changeHook(
   change: HookChange,
 ): Promise<ChangedHook> {
   const { hook, ring } = at;
+  refuseHeadersElsewhere(hook, change.url, change.headers ?? {});
   const headers = changedHeaders(ring, hook.id, hook, change.headers ?? {});
   const after = settingsAfter(hook, change, headers);
   const changed = fieldsChanged(hook, after, headers !== null, change.secret !== undefined);

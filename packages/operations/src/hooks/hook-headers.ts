@@ -39,6 +39,23 @@ export function changedHeaders(
   };
 }
 
+/**
+ * Values that are shown to nobody go to nobody else either: whoever may edit a hook could read them at a server of their own.
+ * @throws HookError `bad_hook` where the URL leads to another origin, and a value stays
+ */
+export function refuseHeadersElsewhere(
+  before: { url: string; headerNames: readonly string[] },
+  url: string | undefined,
+  changes: HeaderChanges,
+): void {
+  if (url === undefined || new URL(url).origin === new URL(before.url).origin) return;
+  const given = new Set(Object.keys(changes).map((name) => name.toLowerCase()));
+  const stay = before.headerNames.filter((name) => !given.has(name));
+  if (stay.length === 0) return;
+  const message = `The values of custom headers do not go along to another server. Give or remove with the URL: ${stay.join(', ')}.`;
+  refuseHook([{ field: 'headers', code: 'headers_elsewhere', message }]);
+}
+
 function open(ring: KeyRing, hookId: number, { headerNames, headersCiphertext }: StoredHeaders) {
   try {
     return openHookHeaders(ring, hookId, headersCiphertext ?? '');
