@@ -165,7 +165,7 @@ BEGIN
     IF cardinality(v_places) = 0 AND round = 1 AND NOT p_alone THEN
       FOREACH v_standing IN ARRAY CASE WHEN p_slow_jobs > 0 THEN ARRAY['proven', 'slow'] ELSE ARRAY['proven'] END LOOP
         v_note := nullif(current_setting('ghost.due_' || p_kind || '_' || p_version || '_' || v_standing, true), '')::text[];
-        v_floor := coalesce(v_note[2], '-infinity');
+        v_floor := CASE WHEN v_note[1]::timestamptz > v_now THEN v_note[2]::timestamptz ELSE '-infinity' END;
         IF EXISTS (
           SELECT FROM delivery_lane l
           WHERE l.kind = p_kind AND l.version = p_version AND l.standing = v_standing

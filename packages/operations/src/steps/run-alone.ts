@@ -36,6 +36,14 @@ export async function runAlone<T>(
       'SELECT pg_try_advisory_lock(hashtextextended($1, 0)) AS mine',
       [lock],
     );
-    return row?.mine === true ? work(sql) : { result: 'busy' };
+    if (row?.mine !== true) return { result: 'busy' };
+    try {
+      return await work(sql);
+    } finally {
+      // The server takes a moment to notice that a connection ended: who comes at once would find it busy.
+      await sql
+        .query('SELECT pg_advisory_unlock(hashtextextended($1, 0))', [lock])
+        .catch(() => undefined);
+    }
   });
 }
