@@ -88,6 +88,14 @@ describe('retryJob', () => {
     expect(await retryJob(pool, queue, hookJob)).toMatchObject({ reason: 'its hook was deleted' });
     expect((await findJob(pool, hookJob))?.status).toBe('cancelled');
   });
+
+  test.each(['muted', 'ignored'])('refuses a mail that its reader said no to: %s', async (why) => {
+    const { mailJob } = await createJobScene(pool);
+    await queue.cancel(sqlOfPool(pool), { jobIds: [mailJob] }, why);
+    expect(await retryJob(pool, queue, mailJob)).toMatchObject({
+      ...{ result: 'refused', reason: 'its reader wants no more mail of it' },
+    });
+  });
 });
 
 test('what is pending of a deleted hook or repository says so, and that it ends', async () => {

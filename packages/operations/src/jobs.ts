@@ -65,6 +65,9 @@ export async function retryJob(pool: Pool, queue: Queue, jobId: string): Promise
   return inTransaction(pool, (tx) => redeliverJob(tx, queue, jobId));
 }
 
+/** Why a mail was cancelled that its reader said no to, by a link in it or by their choices. */
+const UNWANTED: ReadonlySet<string> = new Set(['muted', 'ignored']);
+
 /**
  * Sends an ended job again: same id, same bytes, a fresh budget. A mail goes only to somebody who may
  * read the repository now, whatever they could when it was written, and to an address that is theirs now;
@@ -79,6 +82,9 @@ export async function redeliverJob(
   const job = await readJob(sql, jobId);
   if (!job) return refused(jobId, 'there is no such job');
   if (job.status === 'pending') return refused(jobId, whyPending(job));
+  if (job.status === 'cancelled' && UNWANTED.has(job.lastError ?? '')) {
+    return refused(jobId, 'its reader wants no more mail of it');
+  }
   const gone = await whyNobody(tx, sql, job);
   if (gone !== null) return refused(jobId, gone);
   if (job.hookId !== null) await countEnded(sql, job.hookId);

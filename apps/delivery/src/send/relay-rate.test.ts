@@ -100,6 +100,17 @@ describe('the rate of the relay', () => {
     expect(performance.now() - startedAt).toBeGreaterThan((5 + 3) * 50 - TIMER_EARLY_MS);
   });
 
+  test('loses the turns that were taken while the process did not run', async () => {
+    let stood = false;
+    const { go, asked, skip } = await workers(1, 50, (inMs) => {
+      if (!stood) skip(5_000);
+      stood = true;
+      return inMs;
+    });
+    await times(3, () => go(0));
+    expect(asked).toEqual([3, 3]);
+  });
+
   test('fails those who wait when the turns cannot be taken, and goes on with the next', async () => {
     let away = true;
     const { go, went } = await workers(1, 10, (inMs) => {

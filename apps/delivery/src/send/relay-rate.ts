@@ -81,7 +81,10 @@ export class RelayRate {
     const { queue, monotonic } = this.#options;
     const batchMs = Math.max(BATCH_MS, this.#everyMs);
     const turns = Math.min(this.#waiters.size, Math.floor(batchMs / this.#everyMs));
+    const askedAt = monotonic();
     const inMs = await queue.takeRelayTurns(turns, this.#everyMs, batchMs);
+    // The process stood still meanwhile: by now these are other workers' times.
+    if (monotonic() - askedAt > batchMs) return;
     const firstAt = monotonic() + inMs;
     for (let n = 0; n < turns; n += 1) {
       const at = firstAt + n * this.#everyMs;

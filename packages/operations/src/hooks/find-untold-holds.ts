@@ -12,7 +12,7 @@ const MOST = 1_000;
 const FIND = `
   SELECT h.id, l.held_reason AS reason, a.message, a.status
   FROM delivery_lane l
-  JOIN hook h ON l.lane = 'hook:' || h.id
+  JOIN hook h ON h.id = CASE WHEN l.kind = 'webhook' THEN substr(l.lane, 6)::bigint END
   LEFT JOIN LATERAL (
     SELECT a.message, a.status FROM delivery_attempt a
     WHERE a.hook_id = h.id AND a.outcome = 'held' AND a.reason = l.held_reason

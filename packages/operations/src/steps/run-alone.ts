@@ -37,13 +37,11 @@ export async function runAlone<T>(
       [lock],
     );
     if (row?.mine !== true) return { result: 'busy' };
-    try {
-      return await work(sql);
-    } finally {
-      // The server takes a moment to notice that a connection ended: who comes at once would find it busy.
-      await sql
-        .query('SELECT pg_advisory_unlock(hashtextextended($1, 0))', [lock])
-        .catch(() => undefined);
-    }
+    const result = await work(sql);
+    // The server takes a moment to notice that a connection ended: who comes at once would find it busy.
+    await sql
+      .query('SELECT pg_advisory_unlock(hashtextextended($1, 0))', [lock])
+      .catch(() => undefined);
+    return result;
   });
 }
