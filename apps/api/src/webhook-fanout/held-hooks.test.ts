@@ -131,3 +131,12 @@ test('it is counted once in five seconds; what is added meanwhile counts along',
   expect(await full(new Date(heldAt.getTime() + 1))).toEqual([]);
   expect(counts).toBe(3);
 });
+
+test('events that are fanned out at once share a count: none takes the room of another', async () => {
+  for (let events = 0; events < MOST - 1; events += 1) await fanOut();
+  const room = new HeldRoom(MOST);
+  const held = [{ hookId, heldAt: new Date() }];
+  const sql = sqlOfPool(world.pool);
+  const taken = await Promise.all(Array.from({ length: 5 }, () => room.take(sql, held)));
+  expect(taken.filter((full) => !full.has(hookId))).toHaveLength(1);
+});

@@ -27,6 +27,8 @@ export class HeldRoom {
   readonly #most: number;
   readonly #monotonic: () => number;
   readonly #counts = new Map<number, Count>();
+  /** Under way: of two that count at once neither would see what the other one takes. */
+  readonly #counting = new Map<number, Promise<void>>();
 
   /** @param monotonic - clock in milliseconds */
   constructor(most: number, monotonic = (): number => performance.now()) {
@@ -36,8 +38,14 @@ export class HeldRoom {
 
   /** Takes room for one delivery to each hook. @returns the hooks that have none */
   async take(sql: Sql, held: readonly HeldHook[]): Promise<ReadonlySet<number>> {
-    const old = held.filter((hook) => !this.#isGood(hook));
-    if (old.length > 0) await this.#count(sql, old);
+    const old = held.filter((hook) => !this.#isGood(hook) && !this.#counting.has(hook.hookId));
+    if (old.length > 0) {
+      const counting = this.#count(sql, old).finally(() => {
+        for (const { hookId } of old) this.#counting.delete(hookId);
+      });
+      for (const { hookId } of old) this.#counting.set(hookId, counting);
+    }
+    await Promise.all(new Set(held.map(({ hookId }) => this.#counting.get(hookId))));
     const full = new Set<number>();
     for (const { hookId } of held) {
       const count = this.#counts.get(hookId);
