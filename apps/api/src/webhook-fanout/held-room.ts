@@ -45,7 +45,7 @@ export class HeldRoom {
       });
       for (const { hookId } of old) this.#counting.set(hookId, counting);
     }
-    await Promise.all(new Set(held.map(({ hookId }) => this.#counting.get(hookId))));
+    await Promise.all(held.flatMap(({ hookId }) => this.#counting.get(hookId) ?? []));
     const full = new Set<number>();
     for (const { hookId } of held) {
       const count = this.#counts.get(hookId);
