@@ -141,13 +141,11 @@ export class FailingHooks {
   }
 }
 
-const TOLD_HOLDS: ReadonlySet<string> = new Set(TOLD_HOLD_REASONS);
-
 /** Null for what tells nothing against the endpoint. */
 function endpointFault({ claimed, outcome }: AttemptReport): EndpointFault | null {
   const { job } = claimed;
   if (job.kind !== 'webhook') return null;
-  if (outcome.verdict === 'hold' && TOLD_HOLDS.has(outcome.reason)) {
+  if (outcome.verdict === 'hold' && TOLD_HOLD_REASONS.includes(outcome.reason)) {
     return { ...factsOf(job.hookId, outcome), doubtful: false, held: true };
   }
   if (outcome.verdict !== 'retry') return null;

@@ -11,9 +11,6 @@ export function relayPauseMs(failures: number, pauses: RelayPauses = RELAY_PAUSE
 
 /** The pauses one after the other, up to the longest, which all further ones have. */
 export function relayPausesMs(pauses: RelayPauses = RELAY_PAUSES): number[] {
-  const pausesMs = [relayPauseMs(1, pauses)];
-  for (let last = pausesMs[0]; last !== pauses.longestMs; pausesMs.push(last)) {
-    last = relayPauseMs(pausesMs.length + 1, pauses);
-  }
-  return pausesMs;
+  const doublings = Math.max(0, Math.ceil(Math.log2(pauses.longestMs / pauses.firstMs)));
+  return Array.from({ length: doublings + 1 }, (_, index) => relayPauseMs(index + 1, pauses));
 }
