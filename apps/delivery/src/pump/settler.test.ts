@@ -21,14 +21,20 @@ function settlement(id: string, bodyExcerpt = 'fine'): Settlement {
   };
 }
 
+const NO_DAYS_TO_MAKE = async () => undefined;
+
 /** A settler over statements that answer as a test says. */
-function settlerOf(settle: (settlements: readonly Settlement[]) => Promise<Settled[]>) {
+function settlerOf(
+  settle: (settlements: readonly Settlement[]) => Promise<Settled[]>,
+  prepareHistory: () => Promise<void> = NO_DAYS_TO_MAKE,
+  now = () => 0,
+) {
   const lines: Record<string, unknown>[] = [];
   const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) });
   const settler = new Settler({
-    queue: { settle, release: async () => 0, prepareHistory: async () => undefined },
+    queue: { settle, release: async () => 0, prepareHistory },
     database: new DatabaseState(log, () => performance.now()),
-    now: () => 0,
+    now,
     log,
   });
   return { settler, lines };
@@ -85,4 +91,23 @@ test('after its stop each outcome is tried once', async () => {
   settler.stop();
   await expect(settler.settle(settlement('a'))).resolves.toBeNull();
   expect(tries).toBe(1);
+});
+
+test('days ahead that cannot be made hold up one batch, and are tried again after a while', async () => {
+  let now = Date.parse('2026-11-30T00:00:01Z');
+  const triedAt: number[] = [];
+  const { settler } = settlerOf(
+    async (settlements) => settledAll(settlements),
+    async () => {
+      triedAt.push(now);
+      if (triedAt.length < 3) throw coded('55P03');
+    },
+    () => now,
+  );
+  const startedAt = now;
+  for (let minute = 0; minute < 30; minute += 1) {
+    await settler.settle(settlement(String(minute)));
+    now += 60_000;
+  }
+  expect(triedAt.map((at) => (at - startedAt) / 60_000)).toEqual([0, 10, 20]);
 });

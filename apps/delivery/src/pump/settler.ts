@@ -14,6 +14,8 @@ const BATCH = 500;
 const FIRST_RETRY_MS = 100;
 const LONGEST_RETRY_MS = 2_000;
 const DAY_MS = 24 * 60 * 60_000;
+/** Somebody reads the history, as a backup does for hours: there are days ahead, and each try holds up what waits to be written. */
+const PREPARE_AGAIN_MS = 10 * 60_000;
 
 export interface SettlerOptions {
   queue: Pick<Queue, 'settle' | 'release' | 'prepareHistory'>;
@@ -47,6 +49,7 @@ export class Settler {
   #timer: NodeJS.Timeout | undefined;
   #flushing: Promise<void> | undefined;
   #preparedDay = 0;
+  #prepareFailedAt = Number.NEGATIVE_INFINITY;
   #stuck = false;
   #whenUnstuck: (() => void)[] = [];
   #stopped = false;
@@ -194,12 +197,16 @@ export class Settler {
   /** The first outcome of each UTC day makes room for the history of the days ahead. */
   async #prepareDay(): Promise<void> {
     const { queue, now, log } = this.#options;
-    const day = Math.floor(now() / DAY_MS);
-    if (day === this.#preparedDay) return;
+    const at = now();
+    const day = Math.floor(at / DAY_MS);
+    // Either way: the clock may be set back.
+    const justFailed = Math.abs(at - this.#prepareFailedAt) < PREPARE_AGAIN_MS;
+    if (day === this.#preparedDay || justFailed) return;
     try {
       await queue.prepareHistory();
       this.#preparedDay = day;
     } catch (error) {
+      this.#prepareFailedAt = at;
       // Without it rows go to the default partition: nothing fails.
       log.warn({ event: 'delivery.prepare_history_failed', err: error });
     }
