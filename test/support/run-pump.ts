@@ -10,6 +10,7 @@ import { InHand } from '../../apps/delivery/src/pump/in-hand.js';
 import { LeaseKeeper } from '../../apps/delivery/src/pump/lease-keeper.js';
 import { Pump, type PumpOptions } from '../../apps/delivery/src/pump/pump.js';
 import { Settler } from '../../apps/delivery/src/pump/settler.js';
+import { LOCK_WITHIN_MS } from '../../apps/delivery/src/rules/answer-within.js';
 import { shutDown } from '../../apps/delivery/src/shutdown.js';
 
 export const LEASE_MS = 30_000;
@@ -33,7 +34,10 @@ export function workerGround(url: string, name: string): WorkerGround {
     { level: 'debug' },
     { write: (line: string) => void lines.push(JSON.parse(line)) },
   );
-  const pool = createPool({ connectionString: url, name, max: 5, onError: () => undefined });
+  const pool = createPool({
+    ...{ connectionString: url, name, max: 5, onError: () => undefined },
+    lockWithinMs: LOCK_WITHIN_MS,
+  });
   return { url, name, pool, log, lines, wake: () => undefined };
 }
 

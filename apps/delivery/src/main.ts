@@ -13,7 +13,7 @@ import { InHand } from './pump/in-hand.js';
 import { LeaseKeeper } from './pump/lease-keeper.js';
 import type { Pump } from './pump/pump.js';
 import { Settler } from './pump/settler.js';
-import { answerWithinMs } from './rules/answer-within.js';
+import { answerWithinMs, LOCK_WITHIN_MS } from './rules/answer-within.js';
 import { shutDown } from './shutdown.js';
 import type { Core } from './start/core.js';
 import { makeMailPump, makeWebhookPump } from './start/make-pumps.js';
@@ -153,6 +153,7 @@ function makeCore(
     name: NAME,
     max: settings.poolSize,
     answerWithinMs: answerWithinMs(settings.leaseMs),
+    lockWithinMs: LOCK_WITHIN_MS,
     onError: (error) => log.warn({ event: 'database.connection_lost', err: error }),
   });
   closers.push(() => pool.end());

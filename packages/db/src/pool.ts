@@ -32,6 +32,8 @@ export interface PoolOptions {
    * may be half open. Null where a person waits and may wait for long.
    */
   answerWithinMs?: number | null;
+  /** A statement that waits longer for another transaction fails with 55P03. Default: it waits. */
+  lockWithinMs?: number;
   /** Hears of idle clients that the server cut; without a listener the process would crash (57P01). */
   onError: (error: Error) => void;
 }
@@ -42,6 +44,7 @@ const connections = new WeakMap<Pool, Set<pg.PoolClient>>();
 /** Makes a pool whose lost connections are logged and replaced. */
 export function createPool(options: PoolOptions): Pool {
   const { connectionString, name, max, onError, answerWithinMs = ANSWER_WITHIN_MS } = options;
+  const { lockWithinMs } = options;
   const pool = new pg.Pool({
     connectionString,
     application_name: name,
@@ -54,6 +57,7 @@ export function createPool(options: PoolOptions): Pool {
           statement_timeout: Math.round(answerWithinMs * STATEMENT_SHARE),
           query_timeout: answerWithinMs,
         }),
+    ...(lockWithinMs === undefined ? {} : { lock_timeout: lockWithinMs }),
     idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_TIMEOUT_MS,
     keepAlive: true,
   });

@@ -200,7 +200,10 @@ export interface Queue {
   /** Enqueues jobs whose key is new and wakes workers at commit. Once a transaction; last in it. Returns how many were new. */
   enqueue(tx: Sql, jobs: readonly NewJob[]): Promise<number>;
   claim(capacity: Capacity): Promise<Claim>;
-  /** Writes outcomes under the fence; an outcome whose lease was lost is missing from the answer. */
+  /**
+   * Writes outcomes under the fence; an outcome whose lease was lost is missing from the answer.
+   * @throws LanesLockedError, as `extend` and `release` do
+   */
   settle(settlements: readonly Settlement[]): Promise<Settled[]>;
   /** Moves the ends of leases, never to an earlier time. Returns those of the given that are still held. */
   extend<L extends Lease>(leases: readonly L[]): Promise<Set<L>>;

@@ -1,5 +1,5 @@
 import { isDatabaseOutage } from '@ghost/db';
-import type { Lease, Queue } from '@ghost/queue';
+import { LanesLockedError, type Lease, type Queue } from '@ghost/queue';
 import type { Logger } from 'pino';
 
 import type { Held, InHand } from './in-hand.js';
@@ -91,24 +91,40 @@ export class LeaseKeeper {
   }
 
   async #extend(due: readonly Held[]): Promise<void> {
-    const { queue, inHand, leaseMs, monotonic, log } = this.#options;
     this.#extending = true;
+    try {
+      this.#retrySoon = false;
+      await this.#ask(due);
+    } catch (error) {
+      this.#retrySoon = true;
+      const level = isDatabaseOutage(error) || error instanceof LanesLockedError ? 'warn' : 'error';
+      this.#options.log[level]({
+        event: 'delivery.extend_failed',
+        leases: due.length,
+        err: error,
+      });
+    } finally {
+      this.#extending = false;
+      this.#next();
+    }
+  }
+
+  async #ask(due: readonly Held[]): Promise<void> {
+    const { queue, inHand, leaseMs, monotonic } = this.#options;
     const askedAt = monotonic();
     try {
       const current = await queue.extend(due.map((one): Lease => one.claimed));
-      this.#retrySoon = false;
       for (const one of due) {
         one.leaseEndsAt = current.has(one.claimed) ? askedAt + leaseMs : askedAt;
         // One that is being settled may have been settled just now: its fence tells.
         if (one.leaseEndsAt === askedAt) inHand.stop(one, 'lease_lost');
       }
     } catch (error) {
-      this.#retrySoon = true;
-      const level = isDatabaseOutage(error) ? 'warn' : 'error';
-      log[level]({ event: 'delivery.extend_failed', leases: due.length, err: error });
-    } finally {
-      this.#extending = false;
-      this.#next();
+      if (!(error instanceof LanesLockedError)) throw error;
+      const free = due.filter(({ claimed }) => !error.lanes.has(claimed.lane));
+      if (free.length > 0 && free.length < due.length) await this.#ask(free);
+      // Nobody else claims there while the lane is held: the others matter.
+      throw error;
     }
   }
 }

@@ -1,4 +1,4 @@
-import type { Settled, Settlement } from '@ghost/queue';
+import { LanesLockedError, type Settled, type Settlement } from '@ghost/queue';
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
 
@@ -7,11 +7,11 @@ import { Settler } from './settler.js';
 
 const coded = (code: string) => Object.assign(new Error('no'), { code });
 
-function settlement(id: string, bodyExcerpt = 'fine'): Settlement {
+function settlement(id: string, bodyExcerpt = 'fine', lane = 'hook:1'): Settlement {
   return {
     id,
     leaseNo: 1,
-    lane: 'hook:1',
+    lane,
     version: 1,
     outcome: 'delivered',
     reason: null,
@@ -110,4 +110,55 @@ test('days ahead that cannot be made hold up one batch, and are tried again afte
     now += 60_000;
   }
   expect(triedAt.map((at) => (at - startedAt) / 60_000)).toEqual([0, 10, 20]);
+});
+
+test('outcomes of a lane that somebody holds wait for it alone', async () => {
+  let held = true;
+  const { settler } = settlerOf(async (settlements) => {
+    const locked = held && settlements.some(({ lane }) => lane === 'hook:2');
+    if (locked) throw new LanesLockedError(new Set(['hook:2']), coded('55P03'));
+    return settledAll(settlements);
+  });
+  const first = settler.settle(settlement('a', 'fine', 'hook:2'));
+  const ended: string[] = [];
+  void first.then(() => ended.push('a'));
+  const beside = await Promise.all([
+    settler.settle(settlement('b')),
+    settler.settle(settlement('c')),
+  ]);
+  expect(beside.map((one) => one?.status)).toEqual(['delivered', 'delivered']);
+  const second = settler.settle(settlement('d', 'fine', 'hook:2'));
+  await settler.settle(settlement('e'));
+  await settler.writable();
+  expect(ended).toEqual([]);
+  held = false;
+  expect((await Promise.all([first, second])).map((one) => one?.id)).toEqual(['a', 'd']);
+});
+
+test('an outcome whose job somebody holds, and not its lane, holds up no other', async () => {
+  let held = true;
+  const { settler } = settlerOf(async (settlements) => {
+    if (held && settlements.some(({ id }) => id === '4')) {
+      throw new LanesLockedError(new Set(), coded('55P03'));
+    }
+    return settledAll(settlements);
+  });
+  const ids = Array.from({ length: 9 }, (_, index) => String(index));
+  const settled = ids.map((id) => settler.settle(settlement(id, 'fine', `hook:${id}`)));
+  await Promise.all(settled.filter((_, index) => index !== 4));
+  held = false;
+  expect((await settled[4])?.status).toBe('delivered');
+});
+
+test('what waits for a lane is given up with the process', async () => {
+  let tries = 0;
+  const { settler, lines } = settlerOf(async () => {
+    tries += 1;
+    throw new LanesLockedError(new Set(['hook:1']), coded('55P03'));
+  });
+  const settled = settler.settle(settlement('a'));
+  await expect.poll(() => lines.length).toBe(1);
+  settler.stop();
+  await expect(settled).resolves.toBeNull();
+  expect(tries).toBe(2);
 });

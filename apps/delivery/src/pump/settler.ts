@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-import type { Queue, Settled, Settlement } from '@ghost/queue';
+import { LanesLockedError, type Queue, type Settled, type Settlement } from '@ghost/queue';
 import type { Logger } from 'pino';
 
 import { isRefusedStatement } from './refused-statement.js';
@@ -13,6 +13,8 @@ const GATHER_MS = 5;
 const BATCH = 500;
 const FIRST_RETRY_MS = 100;
 const LONGEST_RETRY_MS = 2_000;
+/** Of a lane that somebody holds, beside what is written of others. */
+const LOCKED_AGAIN_MS = 500;
 const DAY_MS = 24 * 60 * 60_000;
 /** Somebody reads the history, as a backup does for hours: there are days ahead, and each try holds up what waits to be written. */
 const PREPARE_AGAIN_MS = 10 * 60_000;
@@ -34,14 +36,17 @@ type Item =
 /** `given_up`: not written when the process ends. */
 export type Written<T> =
   | { state: 'written'; value: T }
-  | { state: 'refused' | 'given_up'; error: unknown };
+  | { state: 'refused' | 'given_up'; error: unknown }
+  | { state: 'locked'; error: LanesLockedError };
 type Settle = Extract<Item, { action: 'settle' }>;
+type Release = Extract<Item, { action: 'release' }>;
 
 /**
  * Writes outcomes in batches, one statement at a time. While the database cannot take them they are
  * kept and tried again: the fence decides whether they still count, however late, and one that was
  * written while its answer was lost counts as before. A batch with what no database would take is
- * split until the one bad outcome is alone; that one is written without its texts.
+ * split until the one bad outcome is alone; that one is written without its texts. What goes to a lane that somebody holds
+ * is set aside: the others do not wait for it.
  */
 export class Settler {
   readonly #options: SettlerOptions;
@@ -50,6 +55,10 @@ export class Settler {
   #flushing: Promise<void> | undefined;
   #preparedDay = 0;
   #prepareFailedAt = Number.NEGATIVE_INFINITY;
+  #aside: Item[] = [];
+  /** What was set aside, and is tried just now. */
+  #again: Item[] = [];
+  #asideTimer: NodeJS.Timeout | undefined;
   #stuck = false;
   #whenUnstuck: (() => void)[] = [];
   #stopped = false;
@@ -83,6 +92,7 @@ export class Settler {
   stop(): void {
     this.#stopped = true;
     this.#unstick();
+    void this.#tryAside();
   }
 
   #unstick(): void {
@@ -112,6 +122,11 @@ export class Settler {
 
   async #write(batch: readonly Item[]): Promise<void> {
     await this.#prepareDay();
+    const held = new Set([...this.#aside, ...this.#again].map(laneOf));
+    await this.#writeAll(held.size === 0 ? batch : this.#without(held, batch));
+  }
+
+  async #writeAll(batch: readonly Item[]): Promise<void> {
     const settled = batch.filter((item) => item.action === 'settle');
     const released = batch.filter((item) => item.action === 'release');
     if (settled.length > 0) {
@@ -119,10 +134,38 @@ export class Settler {
       await this.#settleAll(settled);
       this.#options.onFlush?.(performance.now() - startedAt, settled.length);
     }
-    if (released.length > 0) {
-      await this.#release(released.map((item) => item.held));
-      for (const item of released) item.done(null);
+    if (released.length > 0) await this.#releaseAll(released);
+  }
+
+  /** Sets aside what is of lanes that somebody holds; returns the rest. */
+  #without<T extends Item>(lanes: ReadonlySet<string>, items: readonly T[]): T[] {
+    const held = items.filter((item) => lanes.has(laneOf(item)));
+    if (held.length > 0) this.#setAside(held);
+    return items.filter((item) => !lanes.has(laneOf(item)));
+  }
+
+  #setAside(items: readonly Item[]): void {
+    const lanes = new Set(items.map(laneOf)).size;
+    this.#options.log.warn({ event: 'delivery.lanes_locked', lanes, jobs: items.length });
+    if (this.#stopped) {
+      for (const item of items) item.done(null);
+      return;
     }
+    this.#aside.push(...items);
+    this.#asideTimer ??= setTimeout(() => void this.#tryAside(), LOCKED_AGAIN_MS);
+  }
+
+  /** Beside the other statements, as it waits for the lock again. */
+  async #tryAside(): Promise<void> {
+    clearTimeout(this.#asideTimer);
+    if (this.#again.length > 0) return;
+    this.#again = this.#aside.splice(0, BATCH);
+    await this.#writeAll(this.#again);
+    this.#again = [];
+    const more = this.#aside.length > 0;
+    this.#asideTimer = more
+      ? setTimeout(() => void this.#tryAside(), this.#stopped ? 0 : LOCKED_AGAIN_MS)
+      : undefined;
   }
 
   async #settleAll(items: readonly Settle[]): Promise<void> {
@@ -139,6 +182,10 @@ export class Settler {
       for (const item of items) item.done(byLease.get(leaseKey(item.settlement)) ?? null);
       return;
     }
+    if (written.state === 'locked') {
+      await this.#besideLocked(written.error, items, (rest) => this.#settleAll(rest));
+      return;
+    }
     const [only, ...others] = items;
     if (only && others.length === 0) {
       log.error({ event: 'delivery.settle_failed', jobId: only.settlement.id, err: written.error });
@@ -148,6 +195,24 @@ export class Settler {
     const middle = Math.ceil(items.length / 2);
     await this.#settleAll(items.slice(0, middle));
     await this.#settleAll(items.slice(middle));
+  }
+
+  /** Goes on with what is of other lanes; where it was a job that is held, and not its lane, by halves. */
+  async #besideLocked<T extends Item>(
+    { lanes }: LanesLockedError,
+    items: readonly T[],
+    write: (items: readonly T[]) => Promise<void>,
+  ): Promise<void> {
+    const rest = this.#without(lanes, items);
+    if (rest.length < items.length) {
+      if (rest.length > 0) await write(rest);
+    } else if (items.length === 1) {
+      this.#setAside(items);
+    } else {
+      const middle = Math.ceil(items.length / 2);
+      await write(items.slice(0, middle));
+      await write(items.slice(middle));
+    }
   }
 
   /** What a receiver answered must never decide whether a delivery counts. */
@@ -163,15 +228,21 @@ export class Settler {
     return null;
   }
 
-  async #release(held: readonly Held[]): Promise<void> {
+  async #releaseAll(items: readonly Release[]): Promise<void> {
     const { queue, log } = this.#options;
-    const done = await this.#whileAway(() => queue.release(held.map((one) => one.claimed)));
-    if (done.state !== 'written') {
-      log.error({ event: 'delivery.release_failed', jobs: held.length, err: done.error });
+    const leases = items.map(({ held }) => held.claimed);
+    const done = await this.#whileAway(() => queue.release(leases));
+    if (done.state === 'locked') {
+      await this.#besideLocked(done.error, items, (rest) => this.#releaseAll(rest));
+      return;
     }
+    if (done.state !== 'written') {
+      log.error({ event: 'delivery.release_failed', jobs: items.length, err: done.error });
+    }
+    for (const item of items) item.done(null);
   }
 
-  /** Tries again whatever happens, until it is written or refused for what it says. */
+  /** Tries again whatever happens, until it is written, refused for what it says, or waits for who holds a lane. */
   async #whileAway<T>(statement: () => Promise<T>): Promise<Written<T>> {
     const { database } = this.#options;
     for (let waitMs = FIRST_RETRY_MS; ; waitMs = Math.min(LONGEST_RETRY_MS, waitMs * 2)) {
@@ -181,10 +252,11 @@ export class Settler {
         if (this.#stuck) this.#unstick();
         return { state: 'written', value };
       } catch (error) {
-        if (isRefusedStatement(error)) {
+        const locked = error instanceof LanesLockedError;
+        if (locked || isRefusedStatement(error)) {
           // It was read, so the next can be written.
           if (this.#stuck) this.#unstick();
-          return { state: 'refused', error };
+          return locked ? { state: 'locked', error } : { state: 'refused', error };
         }
         if (this.#stopped) return { state: 'given_up', error };
         database.failed(error);
@@ -211,6 +283,10 @@ export class Settler {
       log.warn({ event: 'delivery.prepare_history_failed', err: error });
     }
   }
+}
+
+function laneOf(item: Item): string {
+  return item.action === 'settle' ? item.settlement.lane : item.held.claimed.lane;
 }
 
 function leaseKey(lease: { id: string; leaseNo: number }): string {

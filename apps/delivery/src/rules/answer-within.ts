@@ -7,6 +7,9 @@ const STATEMENTS_A_LEASE = 3;
 const LEAST_MS = 4_000;
 const LONGEST_MS = 40_000;
 
+/** A lane is held for milliseconds: one that is for longer must not hold up what goes to other lanes. */
+export const LOCK_WITHIN_MS = 500;
+
 /** How long a statement may be without an answer before its connection counts as dead. */
 export function answerWithinMs(leaseMs: number): number {
   return Math.min(LONGEST_MS, Math.max(LEAST_MS, Math.round(leaseMs / STATEMENTS_A_LEASE)));

@@ -22,6 +22,7 @@ import { settle } from './settle.js';
 import { type PoolSqlOptions, sqlOfPool } from './sql.js';
 import { storeContent } from './store-content.js';
 import { takeRelayTurns } from './take-relay-turns.js';
+import { unlessLocked } from './unless-locked.js';
 
 export const DEFAULT_LEASE_MS = 30_000;
 export const DEFAULT_LANE_SLOTS = 10;
@@ -57,9 +58,9 @@ export function createPostgresQueue(options: PostgresQueueOptions): Queue {
     limitRate,
     redeliver,
     claim: (capacity) => claim(sql, capacity, { slots, leaseMs, beside: beside[capacity.kind] }),
-    settle: (settlements) => settle(sql, settlements, slots),
-    extend: (leases) => extend(sql, leases, leaseMs),
-    release: (leases) => release(sql, leases),
+    settle: (settlements) => unlessLocked(sql, settlements, () => settle(sql, settlements, slots)),
+    extend: (leases) => unlessLocked(sql, leases, () => extend(sql, leases, leaseMs)),
+    release: (leases) => unlessLocked(sql, leases, () => release(sql, leases)),
     confirm: (lease) => confirm(sql, lease),
     nextDue: (known, options) => nextDue(sql, known, options),
     pauseRelay: (reason, pausesMs) => pauseRelay(sql, reason, pausesMs),
