@@ -2,13 +2,15 @@ import type { InHand } from './in-hand.js';
 
 /**
  * What every claim of a process passes, so that one can be made alone: a job that workers died of is run
- * with nothing beside it that would die too.
+ * with nothing beside it that would die too, or with little where something is always in hand.
  */
 export class ClaimGate {
   readonly #inHand: InHand;
   #claims = 0;
   #closed = false;
   #stopped = false;
+  /** The last time the hand did not get empty. */
+  #crowded = false;
   #changed: (() => void)[] = [];
 
   constructor(inHand: InHand) {
@@ -32,19 +34,27 @@ export class ClaimGate {
   }
 
   /**
-   * Lets nobody claim, waits for the hand to be empty, runs `claim` and waits for what it brought to be settled.
-   * @param withinMs - the wait for the hand, which one slow destination must not make long for all others
+   * Lets nobody claim, waits for the hand to be empty, runs `claim` and waits for what it brought to be settled. Where the hand did
+   * not get empty the last time either, it waits only for what is quick, and runs `claim` beside the rest.
+   * @param waits - for the hand, which one slow destination must not make long for all others
+   * @param claim - is told how many jobs are beside it
    * @returns false when the hand was not empty in time, or another one runs alone
    */
-  async alone(withinMs: number, claim: () => Promise<void>): Promise<boolean> {
+  async alone(
+    waits: { withinMs: number; crowdedMs: number },
+    claim: (beside: number) => Promise<void>,
+  ): Promise<boolean> {
     if (this.#closed) return false;
     this.#closed = true;
     const empty = () => this.#claims === 0 && this.#inHand.size === 0;
     try {
-      await this.#until(empty, withinMs);
-      if (!empty() || this.#stopped) return false;
-      await claim();
-      await this.#until(empty);
+      const crowded = this.#crowded;
+      await this.#until(empty, crowded ? waits.crowdedMs : waits.withinMs);
+      this.#crowded = !empty();
+      if (this.#stopped || this.#claims > 0 || (this.#crowded && !crowded)) return false;
+      const beside = new Set(this.#inHand.all());
+      await claim(beside.size);
+      await this.#until(() => this.#inHand.all().every((held) => beside.has(held)));
       return true;
     } finally {
       this.#closed = false;

@@ -26,6 +26,8 @@ const LONGEST_FAULT_MS = 5_000;
 const SUSPECTS_EVERY_MS = 1_000;
 /** For a job that is claimed alone the hand must be empty; where it is not in time, normal work goes on so long first. */
 const EMPTY_WITHIN_MS = 15_000;
+/** Where it never is (mails wait for minutes for a relay with a low rate), it is run beside what is not quick. */
+const CROWDED_MS = 2_000;
 const SUSPECT_RETRY_MS = 60_000;
 /** While something is pending a host must not put the process to sleep: its question is the byte that keeps it awake. */
 const LONGEST_SLEEP_MS = 5 * 60_000;
@@ -162,9 +164,10 @@ export class Pump {
     if (suspectMs !== 0) return;
     this.#suspectAt = Number.POSITIVE_INFINITY;
     const asked = { kind, version, jobs: 1, lanes: FEWEST_LANES, alone: true };
-    const ran = await gate.alone(EMPTY_WITHIN_MS, async () => {
+    const waits = { withinMs: EMPTY_WITHIN_MS, crowdedMs: CROWDED_MS };
+    const ran = await gate.alone(waits, async (beside) => {
       log.warn(
-        { event: 'delivery.claims_alone', kind },
+        { event: 'delivery.claims_alone', kind, beside },
         'Workers died with a job: it is run alone',
       );
       await this.#take(queue.claim(asked));
