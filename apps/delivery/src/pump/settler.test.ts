@@ -162,3 +162,27 @@ test('what waits for a lane is given up with the process', async () => {
   await expect(settled).resolves.toBeNull();
   expect(tries).toBe(2);
 });
+
+test('behind a statement that is not answered only so many outcomes come to wait', async () => {
+  let letAnswer = (): void => undefined;
+  const mayAnswer = new Promise<void>((resolve) => {
+    letAnswer = resolve;
+  });
+  const { settler } = settlerOf(async (settlements) => {
+    await mayAnswer;
+    return settledAll(settlements);
+  });
+  const settled: Promise<unknown>[] = [];
+  let mayClaim = true;
+  for (let claims = 0; mayClaim && claims < 100; claims += 1) {
+    for (let n = 0; n < 100; n += 1) settled.push(settler.settle(settlement(`${claims} ${n}`)));
+    mayClaim = await Promise.race([
+      settler.writable().then(() => true),
+      new Promise<false>((resolve) => setImmediate(() => resolve(false))),
+    ]);
+  }
+  expect(settled).toHaveLength(2_500);
+  letAnswer();
+  await settler.writable();
+  await Promise.all(settled);
+});
