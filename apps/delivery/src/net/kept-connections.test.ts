@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 
 import { type RawServer, startRawServer } from '../../../../test/support/raw-server.js';
 import { waitUntil } from '../../../../test/support/wait-until.js';
@@ -57,6 +57,61 @@ test('a request waits only a moment for the connection of another one', async ()
   expect(waited).toEqual([undefined, undefined]);
   for (const _ of [1, 2, 3]) kept.release('hook 1', 'host', undefined);
   expect(kept.acquire('hook 1')).toBeUndefined();
+});
+
+describe('requests that wait for the connection of another one', () => {
+  beforeEach(
+    () => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }),
+  );
+  afterEach(() => void vi.useRealTimers());
+
+  function waiting(kept: KeptConnections, requests: number) {
+    void kept.acquire('hook 1');
+    const given: (HttpConnection | undefined)[] = [];
+    for (let request = 0; request < requests; request += 1) {
+      void Promise.resolve(kept.acquire('hook 1')).then((one) => given.push(one));
+    }
+    return given;
+  }
+
+  test('wait on while answers come, but not for long', async () => {
+    const kept = new KeptConnections();
+    const one = await connection();
+    const given = waiting(kept, 6);
+    for (const answeredMs of [60, 120, 180, 240]) {
+      await vi.advanceTimersByTimeAsync(60);
+      kept.release('hook 1', 'host', one);
+      await vi.advanceTimersByTimeAsync(0);
+      expect(given, `${answeredMs} ms`).toHaveLength(answeredMs / 60);
+    }
+    await vi.advanceTimersByTimeAsync(59);
+    expect(given).toEqual([one, one, one, one]);
+    await vi.advanceTimersByTimeAsync(2);
+    expect(given).toEqual([one, one, one, one, undefined, undefined]);
+  });
+
+  test('wait no longer once the answers stop', async () => {
+    const kept = new KeptConnections();
+    const one = await connection();
+    const given = waiting(kept, 3);
+    await vi.advanceTimersByTimeAsync(60);
+    kept.release('hook 1', 'host', one);
+    await vi.advanceTimersByTimeAsync(99);
+    expect(given).toEqual([one]);
+    await vi.advanceTimersByTimeAsync(2);
+    expect(given).toEqual([one, undefined, undefined]);
+  });
+
+  test('wait no longer for answers that leave no connection', async () => {
+    const kept = new KeptConnections();
+    const given = waiting(kept, 3);
+    await vi.advanceTimersByTimeAsync(60);
+    kept.release('hook 1', 'host', undefined);
+    await vi.advanceTimersByTimeAsync(39);
+    expect(given).toEqual([undefined]);
+    await vi.advanceTimersByTimeAsync(2);
+    expect(given).toEqual([undefined, undefined, undefined]);
+  });
 });
 
 test('let none be used for ever, however busy it is: its name may lead elsewhere by now', async () => {
