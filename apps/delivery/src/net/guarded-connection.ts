@@ -1,4 +1,4 @@
-import { connect, isIP, isIPv6, type Socket } from 'node:net';
+import { isIP, isIPv6, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 
 import type { AttemptTimings } from '@ghost/contract';
@@ -10,6 +10,7 @@ import {
   type WebhookPhase,
 } from '../rules/network-fault.js';
 import { type EgressProxy, openTunnel } from './egress-proxy.js';
+import { openSocket, type Place } from './open-socket.js';
 import type { Resolver } from './resolver.js';
 import { secureContextOf } from './secure-context.js';
 
@@ -114,9 +115,13 @@ async function dialByProxy(
 ): Promise<Dialed> {
   progress.phase = 'connect';
   const connectedIn = stopwatch();
-  const plain = await connectTo(proxy.host, proxy.port, undefined, signal);
+  const { host: address, port } = proxy;
+  // What is read from it goes on to TLS, or stops behind the proxy's answer: as a stream does.
+  const opened = await connectTo({ address, port, asItComes: false }, undefined, signal);
   const reached =
-    plain.ok && proxy.secure ? await secure(plain.socket, proxy.host, true, dialer, signal) : plain;
+    opened.ok && proxy.secure
+      ? await secure(opened.socket, proxy.host, true, dialer, signal)
+      : opened;
   if (!reached.ok) {
     return fault('proxy_failed', reached.kind === 'fault' ? reached.code : undefined);
   }
@@ -169,25 +174,28 @@ function alternating(addresses: readonly string[]): string[] {
 
 async function connectToOne(
   addresses: readonly string[],
-  { port }: DialTarget,
+  { port, secure }: DialTarget,
   signal: AbortSignal,
 ): Promise<Dialed> {
   let last: Dialed = fault('connection_failed');
   for (const [index, address] of addresses.entries()) {
     const isLast = index === addresses.length - 1;
-    last = await connectTo(address, port, isLast ? undefined : NEXT_ADDRESS_AFTER_MS, signal);
+    last = await connectTo(
+      { address, port, asItComes: !secure },
+      isLast ? undefined : NEXT_ADDRESS_AFTER_MS,
+      signal,
+    );
     if (last.ok || signal.aborted) return last;
   }
   return last;
 }
 
 function connectTo(
-  address: string,
-  port: number,
+  place: Place,
   timeoutMs: number | undefined,
   signal: AbortSignal,
 ): Promise<Dialed> {
-  const socket = connect({ host: address, port, noDelay: true });
+  const socket = openSocket(place);
   const timer =
     timeoutMs === undefined
       ? undefined
