@@ -11,8 +11,28 @@ export type Exchanged =
 
 interface Exchange {
   answer: AnswerReader;
+  /** Handed to the socket: what comes before that is no answer to it. */
+  sent: boolean;
   onFirstByte: () => void;
   done: (result: Exchanged) => void;
+}
+
+/**
+ * Requests of one turn of the loop, which are written at its end, one after the other. With the work for the next one
+ * between two writes, a receiver on the same machine slept and was woken for each: a tenth of the worker's CPU and a
+ * third of the receiver's (measured).
+ */
+let unwritten: (() => void)[] = [];
+
+function writeSoon(write: () => void): void {
+  unwritten.push(write);
+  if (unwritten.length === 1) setImmediate(writeAll);
+}
+
+function writeAll(): void {
+  const writes = unwritten;
+  unwritten = [];
+  for (const write of writes) write();
 }
 
 /**
@@ -50,9 +70,14 @@ export class HttpConnection {
   /** Sends a request; `answer` fills while its bytes come, so that a deadline can read it. */
   post(request: Buffer, answer: AnswerReader, onFirstByte: () => void): Promise<Exchanged> {
     return new Promise((done) => {
-      this.#exchange = { answer, onFirstByte, done };
-      if (this.socket.destroyed) this.#closed();
-      else this.socket.write(request);
+      const exchange: Exchange = { answer, onFirstByte, done, sent: false };
+      this.#exchange = exchange;
+      if (this.socket.destroyed) return this.#closed();
+      writeSoon(() => {
+        if (this.#exchange !== exchange || this.socket.destroyed) return;
+        exchange.sent = true;
+        this.socket.write(request);
+      });
     });
   }
 
@@ -64,7 +89,7 @@ export class HttpConnection {
   #read(bytes: Buffer): void {
     const exchange = this.#exchange;
     // Nothing was asked: what comes now would be taken for the next request's answer.
-    if (exchange === undefined) return this.close();
+    if (exchange === undefined || !exchange.sent) return this.close();
     if (!exchange.answer.started) exchange.onFirstByte();
     this.#settle(exchange, exchange.answer.push(bytes));
   }
