@@ -18,6 +18,7 @@ export interface WorkerSettings {
   leaseMs?: number;
   laneSlots?: number;
   concurrency?: number;
+  mostBytes?: number;
   deadlineMs?: number;
   claimWithinMs?: number;
   maxAttempts?: number;
@@ -57,7 +58,7 @@ export async function allDelivered(seed: DeliverySeed): Promise<void> {
 
 /** The pieces of main.ts around a database of the test's own, until the test ends. */
 export async function startWorker(url: string, settings: WorkerSettings = {}): Promise<Worker> {
-  const { leaseMs = LEASE_MS, concurrency = 50, claimWithinMs } = settings;
+  const { leaseMs = LEASE_MS, concurrency = 50, claimWithinMs, mostBytes } = settings;
   const ground = workerGround(url, 'worker');
   const { pool, lines } = ground;
   const { queue, statements } = countedQueue(pool, settings);
@@ -66,6 +67,7 @@ export async function startWorker(url: string, settings: WorkerSettings = {}): P
   const { inHand, stop } = await runPump(ground, {
     kind: 'webhook',
     capacity: () => concurrency,
+    ...(mostBytes === undefined ? {} : { mostBytes }),
     ...(claimWithinMs === undefined ? {} : { claimWithinMs }),
     queue,
     leaseMs,

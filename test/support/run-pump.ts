@@ -14,6 +14,7 @@ import { LOCK_WITHIN_MS } from '../../apps/delivery/src/rules/answer-within.js';
 import { shutDown } from '../../apps/delivery/src/shutdown.js';
 
 export const LEASE_MS = 30_000;
+const MOST_BYTES = 64 * 1024 ** 2;
 
 const monotonic = () => performance.now();
 
@@ -42,6 +43,7 @@ export function workerGround(url: string, name: string): WorkerGround {
 }
 
 export interface PumpWish extends Pick<PumpOptions, 'kind' | 'capacity' | 'claimWithinMs'> {
+  mostBytes?: number;
   queue: Queue;
   leaseMs: number;
   /** Of a delivery all but what the pump itself has. */
@@ -53,7 +55,7 @@ export interface PumpWish extends Pick<PumpOptions, 'kind' | 'capacity' | 'claim
 /** Runs the pieces of main.ts around what a test brings, until the test ends. */
 export async function runPump(
   ground: WorkerGround,
-  { queue, leaseMs, parts: own, closers, ...wish }: PumpWish,
+  { queue, leaseMs, parts: own, closers, mostBytes = MOST_BYTES, ...wish }: PumpWish,
 ): Promise<{ inHand: InHand; stop: (graceMs?: number) => Promise<void> }> {
   const { url, name, pool, log } = ground;
   const database = new DatabaseState(log, monotonic);
@@ -65,7 +67,7 @@ export async function runPump(
     onSettled: (pending) => pump.settled(pending),
   };
   const pump: Pump = new Pump({
-    ...{ ...wish, version: 1, queue, inHand, database, log },
+    ...{ ...wish, mostBytes, version: 1, queue, inHand, database, log },
     gate: new ClaimGate(inHand),
     writable: () => settler.writable(),
     deliver: (claim) => deliver(claim, parts),

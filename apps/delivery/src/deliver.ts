@@ -6,6 +6,7 @@ import type { Logger } from 'pino';
 import type { Abort } from './abort.js';
 import type { Held, InHand } from './pump/in-hand.js';
 import type { Settler } from './pump/settler.js';
+import { weighing } from './pump/weight.js';
 import { reportAttempt, type ReportTo } from './report-attempt.js';
 import { type Decision, decide, type RetryPolicy } from './rules/decide.js';
 import type { Sent } from './send/sent.js';
@@ -38,7 +39,8 @@ export interface DeliveryParts {
 
 /** The whole flow: what was claimed is sent, judged and settled, each job by itself. */
 export function deliver(claim: Claim, parts: DeliveryParts): void {
-  const held = claim.jobs.map((job) => parts.inHand.take(job));
+  const weigh = weighing();
+  const held = claim.jobs.map((job) => parts.inHand.take(job, weigh(job)));
   const ready = new Set(held.filter((one) => whyNotNow(one) === null));
   const send = prepared(
     Array.from(ready, ({ claimed }) => claimed),

@@ -165,6 +165,7 @@ function makeCore(
     return createPrometheus(['webhook', 'email'], {
       sending: (kind) => inHand.sending(kind),
       inHand: () => inHand.size,
+      bytes: (kind) => inHand.bytes(kind),
       databaseUp: () => database.up,
       listening: () => listener.connected,
     });

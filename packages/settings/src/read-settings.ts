@@ -80,6 +80,7 @@ function assemble(
     leaseMs: values.GHOST_LEASE_MS,
     concurrency: values.GHOST_CONCURRENCY,
     laneConcurrency: values.GHOST_LANE_CONCURRENCY,
+    inHandBytes: values.GHOST_IN_HAND_BYTES,
     hookDisableAfterMs: values.GHOST_HOOK_DISABLE_AFTER_MS,
     heldMost: values.GHOST_HELD_MOST,
     relayRate: values.GHOST_RELAY_RATE,

@@ -199,6 +199,12 @@ export const SETTINGS = {
     default: '10',
     what: 'Jobs in flight to one destination, all processes together.',
   }),
+  GHOST_IN_HAND_BYTES: setting(wholeNumber(65_536, 64 * 1024 ** 3), {
+    who: 'delivery',
+    // 500 webhooks with a comment of 65,536 letters; the usual ones take 1 MiB together.
+    default: String(64 * 1024 ** 2),
+    what: 'Memory for the contents of webhooks in flight in one process, and as much for those of mails: while they take more, nothing more is claimed. At most one claim goes beyond it; a single job always goes, however large.',
+  }),
   GHOST_HOOK_DISABLE_AFTER_MS: setting(wholeNumber(0, 30 * DAY_MS), {
     who: 'delivery',
     default: String(3 * DAY_MS),

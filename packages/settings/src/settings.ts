@@ -36,6 +36,8 @@ export type Settings<W extends Who = 'api'> = {
   leaseMs: number;
   concurrency: number;
   laneConcurrency: number;
+  /** That contents of jobs in hand take in memory, of webhooks and of mails each. */
+  inHandBytes: number;
   /** 0: never. */
   hookDisableAfterMs: number;
   /** Deliveries that a held hook keeps. */

@@ -23,32 +23,62 @@ export interface Room {
   shares: Shares;
 }
 
-type Sending = Pick<ClaimedJob, 'kind' | 'slow' | 'ownerId' | 'host'>;
+interface Sending {
+  claimed: Pick<ClaimedJob, 'kind' | 'slow' | 'ownerId' | 'host'>;
+  /** That its content takes in memory. */
+  bytes: number;
+}
+
+/** What contents may take in memory. */
+export interface ByteBounds {
+  most: number;
+  /** Of a job to come, as far as one can know. */
+  mean: number;
+}
 
 /**
  * The room that is left beside what is being sent: many lanes that are slow, of one owner or of one host
- * cannot fill what one of them cannot.
+ * cannot fill what one of them cannot. Of slots and of bytes alike: who has as many bytes as its share gets no more jobs.
  *
  * @param slots - how many jobs of the kind may be sent at once in all
  */
-export function roomBeside(sending: Iterable<Sending>, kind: JobKind, slots: number): Room {
+export function roomBeside(
+  sending: Iterable<Sending>,
+  kind: JobKind,
+  slots: number,
+  { most, mean }: ByteBounds,
+): Room {
   // Maps: an owner of a hook chooses its host's name, and `constructor` is something to an object already.
   const owners = new Map<number, number>();
   const hosts = new Map<string, number>();
-  let all = 0;
-  let slow = 0;
-  for (const job of sending) {
-    if (job.kind !== kind) continue;
+  const ownerBytes = new Map<number, number>();
+  let [all, allBytes, slow, slowBytes] = [0, 0, 0, 0];
+  for (const { claimed, bytes } of sending) {
+    if (claimed.kind !== kind) continue;
     all += 1;
-    if (job.slow) slow += 1;
-    if (job.ownerId !== null) owners.set(job.ownerId, (owners.get(job.ownerId) ?? 0) + 1);
-    if (job.host !== null) hosts.set(job.host, (hosts.get(job.host) ?? 0) + 1);
+    allBytes += bytes;
+    if (claimed.slow) {
+      slow += 1;
+      slowBytes += bytes;
+    }
+    const { ownerId, host } = claimed;
+    if (ownerId !== null) {
+      owners.set(ownerId, (owners.get(ownerId) ?? 0) + 1);
+      ownerBytes.set(ownerId, (ownerBytes.get(ownerId) ?? 0) + bytes);
+    }
+    if (host !== null) hosts.set(host, (hosts.get(host) ?? 0) + 1);
   }
+  const ownerMost = shareOf(slots, OWNER_SHARE);
+  for (const [owner, bytes] of ownerBytes) {
+    if (bytes >= most * OWNER_SHARE) owners.set(owner, Math.max(ownerMost, owners.get(owner) ?? 0));
+  }
+  const within = (jobs: number, bytes: number) =>
+    bytes <= 0 ? 0 : Math.max(0, Math.min(jobs, Math.max(1, Math.floor(bytes / mean))));
   return {
-    jobs: Math.max(0, slots - all),
-    slowJobs: Math.max(0, shareOf(slots, SLOW_SHARE) - slow),
+    jobs: within(slots - all, most - allBytes),
+    slowJobs: within(shareOf(slots, SLOW_SHARE) - slow, most * SLOW_SHARE - slowBytes),
     shares: {
-      ownerMost: shareOf(slots, OWNER_SHARE),
+      ownerMost,
       hostMost: kind === 'email' ? shareOf(slots, BULK_SHARE) : HOST_MOST,
       owners: Object.fromEntries(owners),
       hosts: Object.fromEntries(hosts),

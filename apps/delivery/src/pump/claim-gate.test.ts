@@ -4,7 +4,11 @@ import { expect, test } from 'vitest';
 import { ClaimGate } from './claim-gate.js';
 import { InHand } from './in-hand.js';
 
-const JOB = { kind: 'webhook', leaseEndsAt: Number.POSITIVE_INFINITY } as ClaimedJob;
+const JOB = {
+  kind: 'webhook',
+  job: { kind: 'webhook', body: '' },
+  leaseEndsAt: Number.POSITIVE_INFINITY,
+} as ClaimedJob;
 const LONG = { withinMs: 10_000, crowdedMs: 10_000 };
 const SHORT = { withinMs: 1, crowdedMs: 1 };
 

@@ -30,7 +30,12 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-const take = () => inHand.take({ kind: 'webhook', leaseEndsAt: 0 } as ClaimedJob);
+const take = () =>
+  inHand.take({
+    kind: 'webhook',
+    job: { kind: 'webhook', body: '' },
+    leaseEndsAt: 0,
+  } as ClaimedJob);
 function work(forMs: number) {
   const held = take();
   vi.advanceTimersByTime(forMs);

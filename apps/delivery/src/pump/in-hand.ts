@@ -2,6 +2,7 @@ import type { JobKind } from '@ghost/contract';
 import type { ClaimedJob } from '@ghost/queue';
 
 import { Abort } from '../abort.js';
+import { bytesOf, dropContent, hold, type Weight, weighing } from './weight.js';
 
 /** Why work in hand is broken off; the word that ends up in logs. */
 export type StopReason = 'shutdown' | 'lease_lost';
@@ -10,7 +11,8 @@ export type StopReason = 'shutdown' | 'lease_lost';
 export interface Held {
   readonly claimed: ClaimedJob;
   readonly stop: Abort;
-  /** Its outcome is known and waits to be written: there is nothing to abort any more. */
+  readonly weight: Weight;
+  /** Its outcome is known and waits to be written: there is nothing to abort any more, and its content is gone. */
   readonly settling: boolean;
   /** On the monotonic clock; moved by each extension. */
   leaseEndsAt: number;
@@ -20,6 +22,7 @@ export interface Held {
 export class InHand {
   readonly #held = new Set<Held>();
   readonly #sending = new Map<JobKind, number>();
+  readonly #bytes = new Map<JobKind, number>();
   readonly #listeners = new Set<() => void>();
   readonly #takeListeners = new Set<(held: Held) => void>();
   #ended: StopReason | undefined;
@@ -33,19 +36,28 @@ export class InHand {
     return this.#sending.get(kind) ?? 0;
   }
 
+  /** What the contents of these jobs take in memory: an outcome that waits to be written has none. */
+  bytes(kind: JobKind): number {
+    return this.#bytes.get(kind) ?? 0;
+  }
+
   /** Jobs that take a hand. */
-  *beingSent(): Generator<ClaimedJob> {
-    for (const { claimed, settling } of this.#held) if (!settling) yield claimed;
+  *beingSent(): Generator<{ claimed: ClaimedJob; bytes: number }> {
+    for (const { claimed, settling, weight } of this.#held) {
+      if (!settling) yield { claimed, bytes: bytesOf(weight) };
+    }
   }
 
   all(): Held[] {
     return [...this.#held];
   }
 
-  take(claimed: ClaimedJob): Held {
+  /** @param weight - of one weighing for all jobs of a claim, as they share contents */
+  take(claimed: ClaimedJob, weight = weighing()(claimed)): Held {
     const held: Held = {
       claimed,
       stop: new Abort(),
+      weight,
       settling: false,
       leaseEndsAt: claimed.leaseEndsAt,
     };
@@ -56,10 +68,11 @@ export class InHand {
     return held;
   }
 
-  /** Its outcome is known: the hand is free for the next. */
+  /** Its outcome is known: the hand is free for the next, and the content is not needed any more. */
   settling(held: Held): void {
     if (held.settling || !this.#held.has(held)) return;
     Object.assign(held, { settling: true });
+    dropContent(held.claimed.job);
     this.#count(held, -1);
   }
 
@@ -106,8 +119,9 @@ export class InHand {
     });
   }
 
-  #count({ claimed: { kind } }: Held, by: 1 | -1): void {
+  #count({ claimed: { kind }, weight }: Held, by: 1 | -1): void {
     this.#sending.set(kind, this.sending(kind) + by);
+    this.#bytes.set(kind, this.bytes(kind) + hold(weight, by));
     this.#tell();
   }
 

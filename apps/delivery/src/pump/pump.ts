@@ -3,13 +3,11 @@ import { DatabaseUnavailableError, isDatabaseOutage } from '@ghost/db';
 import type { Claim, NextDue, Queue } from '@ghost/queue';
 import type { Logger } from 'pino';
 
-import { type Room, roomBeside } from '../lanes/room.js';
 import type { ClaimGate } from './claim-gate.js';
 import type { DatabaseState } from './database-state.js';
+import { Hands } from './hands.js';
 import type { InHand } from './in-hand.js';
 
-/** Jobs a claim: more gains little and makes the statement long (measured up to 500). */
-const MOST_JOBS = 500;
 /** Lanes that a claim looks at: few while there is little to do, more when a batch comes short of what is due. */
 const FEWEST_LANES = 25;
 const MOST_LANES = 400;
@@ -37,6 +35,8 @@ export interface PumpOptions {
   version: number;
   /** How many jobs may be sent at once now. */
   capacity: () => number;
+  /** That the contents of jobs of the kind may take in memory, before more is claimed. */
+  mostBytes: number;
   queue: Pick<Queue, 'claim' | 'nextDue' | 'release'>;
   /** A claim without an answer is over then, well within its lease; what it brings later is given back. */
   claimWithinMs?: number;
@@ -58,6 +58,7 @@ export interface PumpOptions {
  */
 export class Pump {
   readonly #options: PumpOptions;
+  readonly #hands: Hands;
   #running = true;
   /** Something may be due: claim. */
   #look = true;
@@ -80,6 +81,7 @@ export class Pump {
 
   constructor(options: PumpOptions) {
     this.#options = options;
+    this.#hands = new Hands(options);
     options.inHand.onChange(() => this.#wakeUp?.());
   }
 
@@ -129,12 +131,12 @@ export class Pump {
     this.#look = false;
     this.#ask = false;
     const [got, jobs] = await gate.pass(async () => {
-      const room = this.#room();
-      const most = Math.min(room.jobs, MOST_JOBS);
+      const room = this.#hands.room();
+      const { jobs: most } = room;
       if (most === 0 || !this.#running) return [0, 0];
       // A due lane has a job: to look at more of them than jobs are asked for is in vain.
       const lanes = Math.min(this.#lanes, Math.max(FEWEST_LANES, most));
-      const asked = { ...room, kind, version, jobs: most, lanes };
+      const asked = { ...room, kind, version, lanes };
       return [await this.#take(queue.claim(asked)), most];
     });
     if (got >= jobs) {
@@ -185,13 +187,8 @@ export class Pump {
     database.answered();
     const got = claim.jobs.length + claim.unreadable.length;
     onClaim?.(performance.now() - startedAt, got);
-    if (got > 0) deliver(claim);
+    if (got > 0) this.#hands.taking(got, () => deliver(claim));
     return got;
-  }
-
-  #room(): Room {
-    const { inHand, kind, capacity } = this.#options;
-    return roomBeside(inHand.beingSent(), kind, capacity());
   }
 
   /** `fruitful`: the last claim brought jobs, so what is still due is worth a claim at once. */
@@ -218,7 +215,7 @@ export class Pump {
     const { kind, version, queue, database } = this.#options;
     this.#ask = false;
     this.#asking = true;
-    const slow = this.#room().slowJobs > 0;
+    const slow = this.#hands.room().slowJobs > 0;
     this.#slowLeftOut = !slow;
     this.#suspectsAskedAt = performance.now();
     try {
@@ -273,14 +270,11 @@ export class Pump {
 
   /** Waits while there is no hand free, and a moment for half of them; false when the process ends. */
   async #handsFree(): Promise<boolean> {
-    const { capacity, inHand, kind } = this.#options;
-    const free = () => Math.max(0, capacity() - inHand.sending(kind));
-    await this.#pause(null, () => !this.#running || free() > 0);
-    // Half of the hands that slow lanes do not hold: those come back seldom.
-    const slow = [...inHand.beingSent()].filter((job) => job.kind === kind && job.slow).length;
-    const enough = () => free() >= Math.min(capacity() - slow, MOST_JOBS) / 2;
+    const hands = this.#hands;
+    await this.#pause(null, () => !this.#running || hands.free > 0);
+    const enough = hands.gathered();
     await this.#pause(GATHER_HANDS_MS, () => !this.#running || enough());
-    return this.#running && free() > 0;
+    return this.#running && hands.free > 0;
   }
 
   async #untilWoken(): Promise<void> {

@@ -75,6 +75,7 @@ function makePump(
     kind,
     version: JOB_VERSION,
     capacity,
+    mostBytes: settings.inHandBytes,
     claimWithinMs: settings.leaseMs / 2,
     writable: () => settler.writable(),
     deliver: (claim) => deliver(claim, parts),

@@ -11,6 +11,7 @@ function lateMetrics() {
     return createPrometheus(['webhook', 'email'], {
       sending: () => 0,
       inHand: () => 0,
+      bytes: () => 0,
       databaseUp: () => true,
       listening: () => true,
     });

@@ -14,6 +14,7 @@ export interface Metrics {
 export interface MetricsSources {
   sending: (kind: JobKind) => number;
   inHand: () => number;
+  bytes: (kind: JobKind) => number;
   databaseUp: () => boolean;
   listening: () => boolean;
 }

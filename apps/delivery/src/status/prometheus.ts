@@ -68,15 +68,22 @@ function registerGauges(registry: Registry, kinds: readonly JobKind[], sources: 
         this.set(await read());
       },
     });
-  new Gauge({
-    name: 'ghost_delivery_sending',
-    help: 'Jobs that are being sent.',
-    labelNames: ['kind'],
-    registers,
-    collect() {
-      for (const kind of kinds) this.set({ kind }, sources.sending(kind));
-    },
-  });
+  const byKind = (name: string, help: string, read: (kind: JobKind) => number) =>
+    new Gauge({
+      name,
+      help,
+      labelNames: ['kind'],
+      registers,
+      collect() {
+        for (const kind of kinds) this.set({ kind }, read(kind));
+      },
+    });
+  byKind('ghost_delivery_sending', 'Jobs that are being sent.', sources.sending);
+  byKind(
+    'ghost_delivery_in_hand_bytes',
+    'Memory of the contents of jobs that are being sent.',
+    sources.bytes,
+  );
   gauge('ghost_delivery_in_hand', 'Jobs claimed and not yet settled.', sources.inHand);
   gauge('ghost_delivery_database_up', 'Whether the last statement was answered.', () =>
     Number(sources.databaseUp()),

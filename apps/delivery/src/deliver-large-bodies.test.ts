@@ -1,0 +1,96 @@
+import { expect, test } from 'vitest';
+
+import {
+  allDelivered,
+  seededDatabase,
+  startWorker,
+} from '../../../test/support/delivery-worker.js';
+import { receiver } from '../../../test/support/servers-of-a-test.js';
+
+const KB = 1024;
+const MOST_BYTES = 2 * KB * KB;
+const BODY = `{"text":"${'x'.repeat(300 * KB)}"}`;
+/** Its text and its request. */
+const JOB_BYTES = 2 * BODY.length;
+
+test('of large webhooks no more are in hand than have room, and all are delivered', async () => {
+  const { databaseUrl, seed } = await seededDatabase();
+  const target = await receiver(async () => {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    return 200;
+  });
+  const hooks = await Promise.all(Array.from({ length: 8 }, () => seed.hook(target.url)));
+  // Each an event of its own: no content is shared.
+  for (let n = 0; n < 40; n += 1) await seed.webhooks([hooks[n % 8] ?? 0], { body: BODY });
+  const claims: { before: number; asked: number; got: number }[] = [];
+  let held = () => 0;
+  const worker = await startWorker(databaseUrl, {
+    mostBytes: MOST_BYTES,
+    around: (queue) => ({
+      claim: async (capacity) => {
+        const before = held();
+        const claim = await queue.claim(capacity);
+        claims.push({ before, asked: capacity.jobs, got: claim.jobs.length });
+        return claim;
+      },
+    }),
+  });
+  // Counted by what a claimed job holds, not by what the worker takes it for.
+  held = () =>
+    worker.inHand.all().filter(({ claimed: { job } }) => job.kind === 'webhook' && job.body !== '')
+      .length * JOB_BYTES;
+  let most = 0;
+  worker.inHand.onChange(() => {
+    most = Math.max(most, held());
+  });
+  await allDelivered(seed);
+  const [first, ...later] = claims.filter(({ got }) => got > 0);
+  // Nothing is known yet of what jobs take.
+  expect(first?.asked).toBe(2);
+  for (const { before, asked } of later) {
+    expect(before).toBeLessThan(MOST_BYTES);
+    expect(before + asked * JOB_BYTES).toBeLessThan(MOST_BYTES + JOB_BYTES);
+  }
+  expect(most).toBeLessThan(MOST_BYTES + JOB_BYTES);
+  expect(target.requests()).toHaveLength(40);
+  expect(target.requests().every(({ body }) => body.length === BODY.length)).toBe(true);
+});
+
+test('a webhook that takes more than all the room goes by itself, byte for byte', async () => {
+  const { databaseUrl, seed } = await seededDatabase();
+  const target = await receiver();
+  const hook = await seed.hook(target.url);
+  const body = `{"text":"${'🎉x'.repeat(200 * KB)}"}`;
+  await seed.webhooks([hook], { body });
+  await seed.webhooks([hook], { body });
+  const worker = await startWorker(databaseUrl, { mostBytes: 64 * KB });
+  let most = 0;
+  worker.inHand.onChange(() => {
+    most = Math.max(most, worker.inHand.sending('webhook'));
+  });
+  await allDelivered(seed);
+  expect(most).toBe(1);
+  expect(target.requests().map((request) => request.body.toString())).toEqual([body, body]);
+});
+
+test('after the first job of the usual size as many are asked for as hands are free', async () => {
+  const { databaseUrl, seed } = await seededDatabase();
+  const target = await receiver();
+  const hook = await seed.hook(target.url);
+  const asked: number[] = [];
+  await seed.webhooks([hook]);
+  await startWorker(databaseUrl, {
+    mostBytes: 4 * KB * KB,
+    around: (queue) => ({
+      claim: async (capacity) => {
+        const claim = await queue.claim(capacity);
+        if (claim.jobs.length > 0) asked.push(capacity.jobs);
+        return claim;
+      },
+    }),
+  });
+  await allDelivered(seed);
+  await seed.webhooks([hook]);
+  await allDelivered(seed);
+  expect(asked).toEqual([4, 50]);
+});
