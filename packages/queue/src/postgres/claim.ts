@@ -102,6 +102,8 @@ export async function claim(sql: Sql, capacity: Capacity, limits: Limits): Promi
       });
     }
   }
+  // The connection keeps its last answer until the next one: that of a claim has all contents.
+  rows.length = 0;
   return found;
 }
 
