@@ -5,7 +5,9 @@ import {
   seededDatabase,
   startWorker,
 } from '../../../test/support/delivery-worker.js';
+import { collectedMemory } from '../../../test/support/collected-memory.js';
 import { receiver } from '../../../test/support/servers-of-a-test.js';
+import { waitUntil } from '../../../test/support/wait-until.js';
 
 const KB = 1024;
 const MOST_BYTES = 2 * KB * KB;
@@ -94,3 +96,48 @@ test('after the first job of the usual size as many are asked for as hands are f
   await allDelivered(seed);
   expect(asked).toEqual([4, 50]);
 });
+
+test('hooks that hang take no more than a third of the bytes, and one job, from the others', async () => {
+  const { databaseUrl, seed } = await seededDatabase();
+  const [hung, quick] = [await receiver(() => 'hang'), await receiver()];
+  for (let n = 0; n < 10; n += 1) {
+    await seed.webhooks([await seed.hook(hung.url)], { body: BODY, fresh: true });
+  }
+  const worker = await startWorker(databaseUrl, { mostBytes: MOST_BYTES, deadlineMs: 60_000 });
+  await hung.waitForRequests(2);
+  const fine = await seed.hook(quick.url);
+  for (let n = 0; n < 5; n += 1) await seed.webhooks([fine], { body: BODY });
+  await quick.waitForRequests(5);
+  expect(hung.requests()).toHaveLength(2);
+  expect(worker.inHand.bytes('webhook')).toBeLessThan(MOST_BYTES);
+});
+
+test('outcomes that wait to be written keep no contents', async () => {
+  const { databaseUrl, seed } = await seededDatabase();
+  const target = await receiver();
+  const jobs = 24;
+  for (let n = 0; n < jobs; n += 1) {
+    const hook = await seed.hook(target.url);
+    await seed.webhooks([hook], { body: `{"text":"${'x'.repeat(KB * KB)}${n}"}` });
+  }
+  let writable = (): void => undefined;
+  const held = new Promise<void>((resolve) => {
+    writable = resolve;
+  });
+  const before = await heapBytes();
+  const worker = await startWorker(databaseUrl, {
+    around: (queue) => ({ settle: (all) => held.then(() => queue.settle(all)) }),
+  });
+  const waiting = () => worker.inHand.size === jobs && worker.inHand.sending('webhook') === 0;
+  await waitUntil(waiting, { what: 'all to be sent' });
+  expect(worker.inHand.bytes('webhook')).toBe(0);
+  expect((await heapBytes()) - before).toBeLessThan(8 * KB * KB);
+  writable();
+  await allDelivered(seed);
+});
+
+/** Of texts and objects: what the receiver got are buffers, outside of it. */
+async function heapBytes(): Promise<number> {
+  await collectedMemory();
+  return process.memoryUsage().heapUsed;
+}

@@ -1,9 +1,8 @@
 import type { DeliveryJob } from '@ghost/contract';
 import type { ClaimedJob } from '@ghost/queue';
 
-/** Held once for all jobs of a claim that share it. */
+/** Held once for all jobs of a claim that share it. Without the text itself, which a weight would keep alive. */
 interface SharedText {
-  readonly body: string;
   readonly textBytes: number;
   readonly requestBytes: number;
   holders: number;
@@ -31,7 +30,7 @@ export function hold({ ownBytes, shared }: Weight, by: 1 | -1): number {
 
 /** Weighs the jobs of one claim, which has the text of each event once. */
 export function weighing(): (claimed: ClaimedJob) => Weight {
-  const texts = new Map<string, SharedText>();
+  const texts = new Map<string, { body: string; shared: SharedText }>();
   return ({ id, eventId, job }) => {
     if (job.kind === 'email') {
       const { text, html = '' } = job.message;
@@ -41,10 +40,12 @@ export function weighing(): (claimed: ClaimedJob) => Weight {
     }
     const { body } = job;
     const known = texts.get(eventId ?? id);
-    if (known?.body === body) return { ownBytes: known.requestBytes, shared: known };
+    if (known?.body === body) {
+      return { ownBytes: known.shared.requestBytes, shared: known.shared };
+    }
     const { inMemory, sent } = sizesOf(body);
-    const shared = { body, textBytes: inMemory, requestBytes: sent, holders: 0 };
-    texts.set(eventId ?? id, shared);
+    const shared = { textBytes: inMemory, requestBytes: sent, holders: 0 };
+    texts.set(eventId ?? id, { body, shared });
     return { ownBytes: sent, shared };
   };
 }
