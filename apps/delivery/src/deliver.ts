@@ -1,5 +1,5 @@
 import type { AttemptOutcome, JobKind } from '@ghost/contract';
-import { isDatabaseOutage } from '@ghost/db';
+import { isDatabaseOutage, isLockTimeout } from '@ghost/db';
 import type { Claim, ClaimedJob, Settled, Settlement } from '@ghost/queue';
 import type { Logger } from 'pino';
 
@@ -89,9 +89,7 @@ async function attempt(
     if (sendOne === null || reason !== null) return released(reason ?? 'lease_too_short');
     return await sendOne(held.claimed, held.stop);
   } catch (error) {
-    if (isDatabaseOutage(error)) {
-      return released('database_unavailable');
-    }
+    if (isDatabaseOutage(error) || isLockTimeout(error)) return released('database_unavailable');
     parts.log.error({ event: 'delivery.attempt_threw', jobId: held.claimed.id, err: error });
     const startedAt = new Date(parts.now()).toISOString();
     const message = 'Something went wrong on our side.';

@@ -148,12 +148,14 @@ function makeCore(
   listener: Listener,
 ): Core {
   const database = new DatabaseState(log, monotonic);
+  // An address of its own for LISTEN says that the other one leads to a pooler, which knows of no such parameter.
+  const pooled = settings.listenDatabaseUrl !== settings.databaseUrl;
   const pool = createPool({
     connectionString: settings.databaseUrl,
     name: NAME,
     max: settings.poolSize,
     answerWithinMs: answerWithinMs(settings.leaseMs),
-    lockWithinMs: LOCK_WITHIN_MS,
+    ...(pooled ? {} : { lockWithinMs: LOCK_WITHIN_MS }),
     onError: (error) => log.warn({ event: 'database.connection_lost', err: error }),
   });
   closers.push(() => pool.end());
@@ -170,11 +172,9 @@ function makeCore(
       listening: () => listener.connected,
     });
   };
-  // An address of its own for LISTEN says that the other one leads to a pooler.
-  const prepared = settings.listenDatabaseUrl === settings.databaseUrl;
   const postgresQueue = createPostgresQueue({
     pool,
-    prepared,
+    prepared: !pooled,
     leaseMs: settings.leaseMs,
     laneSlots: settings.laneConcurrency,
     beside: { webhook: 'hook_targets' },
@@ -189,7 +189,7 @@ function makeCore(
     settings,
     log,
     pool,
-    sql: sqlOfPool(pool, { prepared }),
+    sql: sqlOfPool(pool, { prepared: !pooled }),
     queue,
     inHand,
     gate: new ClaimGate(inHand),

@@ -44,6 +44,7 @@ interface Turns {
 export class KeptConnections {
   readonly #most: number;
   readonly #usedForMs: number;
+  readonly #longestWaitMs: number;
   readonly #byKey = new Map<string, HttpConnection[]>();
   /** Oldest first. */
   readonly #kept = new Map<HttpConnection, Kept>();
@@ -51,9 +52,15 @@ export class KeptConnections {
   readonly #turns = new Map<string, Turns>();
   #sweep: NodeJS.Timeout | undefined;
 
-  constructor(most = KEPT_IN_ALL, usedForMs = USED_FOR_MS) {
+  /** @param longestWaitMs - for the connection of another job: no more of a deadline than leaves time for one of its own */
+  constructor(
+    most = KEPT_IN_ALL,
+    usedForMs = USED_FOR_MS,
+    longestWaitMs: number = LONGEST_WAIT_MS,
+  ) {
     this.#most = most;
     this.#usedForMs = usedForMs;
+    this.#longestWaitMs = Math.min(LONGEST_WAIT_MS, longestWaitMs);
   }
 
   get size(): number {
@@ -87,7 +94,7 @@ export class KeptConnections {
         resolve(given);
       };
       const look = () => {
-        const until = Math.min(turns.answeredAt + WAIT_MS, since + LONGEST_WAIT_MS);
+        const until = Math.min(turns.answeredAt + WAIT_MS, since + this.#longestWaitMs);
         const leftMs = until - performance.now();
         if (leftMs > 0) {
           timer = setTimeout(look, leftMs);
@@ -96,7 +103,7 @@ export class KeptConnections {
         turns.waiting = turns.waiting.filter((one) => one !== give);
         give(undefined);
       };
-      let timer = setTimeout(look, WAIT_MS);
+      let timer = setTimeout(look, Math.min(WAIT_MS, this.#longestWaitMs));
       turns.waiting.push(give);
     });
   }

@@ -62,7 +62,7 @@ test('where the hand never gets empty, the second try goes beside what is in it,
   const held = inHand.take(JOB);
   expect(await gate.alone(SHORT, () => Promise.reject(new Error('not yet')))).toBe(false);
   let suspect: ReturnType<InHand['take']> | undefined;
-  const alone = gate.alone(SHORT, async (beside) => {
+  const alone = gate.alone({ ...LONG, crowdedMs: 1 }, async (beside) => {
     expect(beside).toBe(1);
     suspect = inHand.take(JOB);
   });
@@ -78,6 +78,14 @@ test('where the hand never gets empty, the second try goes beside what is in it,
   expect(await gate.alone(SHORT, async () => undefined)).toBe(true);
   inHand.take(JOB);
   expect(await gate.alone(SHORT, () => Promise.reject(new Error('not alone')))).toBe(false);
+});
+
+test('what runs beside others and does not end keeps nobody from claiming for ever', async () => {
+  const { inHand, gate } = gated();
+  inHand.take(JOB);
+  await gate.alone(SHORT, () => Promise.reject(new Error('not yet')));
+  expect(await gate.alone(SHORT, async () => void inHand.take(JOB))).toBe(true);
+  expect(await gate.pass(async () => 'goes on')).toBe('goes on');
 });
 
 test('two do not run alone at once', async () => {

@@ -54,7 +54,9 @@ export class ClaimGate {
       if (this.#stopped || this.#claims > 0 || (this.#crowded && !crowded)) return false;
       const beside = new Set(this.#inHand.all());
       await claim(beside.size);
-      await this.#until(() => this.#inHand.all().every((held) => beside.has(held)));
+      // It may stand behind those others for a relay's turn, and is not alone anyway.
+      const withinMs = this.#crowded ? waits.withinMs : undefined;
+      await this.#until(() => this.#inHand.all().every((held) => beside.has(held)), withinMs);
       return true;
     } finally {
       this.#closed = false;

@@ -150,6 +150,53 @@ test('an outcome whose job somebody holds, and not its lane, holds up no other',
   expect((await settled[4])?.status).toBe('delivered');
 });
 
+test('an outcome that no database takes, of a lane that somebody holds, is written once it is held no more', async () => {
+  let held = true;
+  const { settler, lines } = settlerOf(async (settlements) => {
+    if (settlements.some(({ attempt }) => attempt?.bodyExcerpt !== undefined)) throw coded('22P05');
+    if (held) throw new LanesLockedError(new Set(['hook:1']), coded('55P03'));
+    return settledAll(settlements);
+  });
+  const settled = settler.settle(settlement('a', 'bad'));
+  await expect.poll(() => lines.map(({ event }) => event)).toContain('delivery.lanes_locked');
+  held = false;
+  expect((await settled)?.status).toBe('delivered');
+});
+
+test('what comes for a lane while it is tried again does not wait for one that is held for good', async () => {
+  let triedAgain = (): void => undefined;
+  const trying = new Promise<void>((resolve) => {
+    triedAgain = resolve;
+  });
+  let letEnd = (): void => undefined;
+  const mayEnd = new Promise<void>((resolve) => {
+    letEnd = resolve;
+  });
+  const batches: string[] = [];
+  const { settler } = settlerOf(async (settlements) => {
+    const ids = settlements.map(({ id }) => id).join(' ');
+    batches.push(ids);
+    if (batches.length === 1)
+      throw new LanesLockedError(new Set(['hook:1', 'hook:2']), coded('55P03'));
+    if (ids === 'held free') {
+      triedAgain();
+      await mayEnd;
+    }
+    if (ids.includes('held')) throw new LanesLockedError(new Set(['hook:1']), coded('55P03'));
+    return settledAll(settlements);
+  });
+  void settler.settle(settlement('held', 'fine', 'hook:1'));
+  const free = settler.settle(settlement('free', 'fine', 'hook:2'));
+  await trying;
+  const later = settler.settle(settlement('later', 'fine', 'hook:2'));
+  // Of a lane of its own, so written now: what came before it was looked at.
+  await settler.settle(settlement('other', 'fine', 'hook:3'));
+  letEnd();
+  await Promise.all([free, later]);
+  expect(batches.filter((ids) => ids.includes('later'))).toEqual(['later']);
+  settler.stop();
+});
+
 test('what waits for a lane is given up with the process', async () => {
   let tries = 0;
   const { settler, lines } = settlerOf(async () => {

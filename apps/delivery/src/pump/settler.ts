@@ -163,13 +163,25 @@ export class Settler {
   async #tryAside(): Promise<void> {
     clearTimeout(this.#asideTimer);
     if (this.#again.length > 0) return;
-    this.#again = this.#aside.splice(0, BATCH);
-    await this.#writeAll(this.#again);
+    const tried = this.#aside.splice(0, BATCH);
+    this.#again = tried;
+    await this.#writeAll(tried);
     this.#again = [];
+    this.#freeLanesOf(tried);
     const more = this.#aside.length > 0;
     this.#asideTimer = more
       ? setTimeout(() => void this.#tryAside(), this.#stopped ? 0 : LOCKED_AGAIN_MS)
       : undefined;
+  }
+
+  /** What came meanwhile for lanes that are held no more goes the ordinary way again. */
+  #freeLanesOf(tried: readonly Item[]): void {
+    const again = new Set(tried);
+    const held = new Set(this.#aside.filter((item) => again.has(item)).map(laneOf));
+    const free = new Set(tried.map(laneOf).filter((lane) => !held.has(lane)));
+    const came = this.#aside.filter((item) => free.has(laneOf(item)));
+    this.#aside = this.#aside.filter((item) => !free.has(laneOf(item)));
+    for (const item of came) this.#add(item);
   }
 
   async #settleAll(items: readonly Settle[]): Promise<void> {
@@ -193,7 +205,7 @@ export class Settler {
     const [only, ...others] = items;
     if (only && others.length === 0) {
       log.error({ event: 'delivery.settle_failed', jobId: only.settlement.id, err: written.error });
-      only.done(await this.#settleBare(only.settlement));
+      await this.#settleBare(only);
       return;
     }
     const middle = Math.ceil(items.length / 2);
@@ -220,16 +232,18 @@ export class Settler {
   }
 
   /** What a receiver answered must never decide whether a delivery counts. */
-  async #settleBare(settlement: Settlement): Promise<Settled | null> {
+  async #settleBare(item: Settle): Promise<void> {
     const { queue, log } = this.#options;
+    const { attempt, ...settlement } = item.settlement;
     const bare: Settlement = {
       ...settlement,
-      attempt: settlement.attempt === null ? null : { startedAt: settlement.attempt.startedAt },
+      attempt: attempt === null ? null : { startedAt: attempt.startedAt },
     };
     const written = await this.#whileAway(() => queue.settle([bare]));
-    if (written.state === 'written') return written.value[0] ?? null;
+    if (written.state === 'written') return item.done(written.value[0] ?? null);
+    if (written.state === 'locked') return this.#setAside([item]);
     log.error({ event: 'delivery.settle_given_up', jobId: bare.id, err: written.error });
-    return null;
+    item.done(null);
   }
 
   async #releaseAll(items: readonly Release[]): Promise<void> {

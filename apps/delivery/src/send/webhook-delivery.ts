@@ -25,7 +25,7 @@ export interface WebhookDelivery {
 export function createWebhookDelivery(options: WebhookDeliveryOptions): WebhookDelivery {
   const { settings, userAgent, now } = options;
   const resolver = createResolver(settings.dnsServers ?? []);
-  const kept = new KeptConnections();
+  const kept = new KeptConnections(undefined, undefined, settings.webhookDeadlineMs / 4);
   const send = createWebhookSender({
     dialer: {
       resolver,

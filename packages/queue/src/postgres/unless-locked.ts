@@ -1,10 +1,7 @@
-import { databaseErrorCode } from '@ghost/db';
+import { isLockTimeout } from '@ghost/db';
 
 import { LanesLockedError } from '../lanes-locked-error.js';
 import type { Lease, Sql } from '../queue.js';
-
-/** lock_not_available: a lock was waited for longer than the connection's lock_timeout. */
-const WAITED_TOO_LONG = '55P03';
 
 const STILL_LOCKED = `
   SELECT g.lane FROM unnest($1::text[], $2::smallint[]) AS g(lane, version)
@@ -24,7 +21,7 @@ export async function unlessLocked<T>(
   try {
     return await work();
   } catch (error) {
-    if (databaseErrorCode(error) !== WAITED_TOO_LONG) throw error;
+    if (!isLockTimeout(error)) throw error;
     throw new LanesLockedError(await stillLocked(sql, leases), error);
   }
 }
