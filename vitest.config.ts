@@ -41,6 +41,7 @@ export default defineConfig({
           include: [
             '{packages,apps}/*/src/**/*.test.ts',
             // What needs none of the peers.
+            'bench/src/clock.test.ts',
             'bench/src/report/*.test.ts',
             'test/*.test.ts',
             'test/support/**/*.test.ts',

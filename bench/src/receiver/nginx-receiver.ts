@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { nowMs } from '../clock.js';
+import { aheadOfWallClockMs } from '../clock.js';
 import { loopbackHosts } from '../load.js';
 import { freePort } from '../process/free-port.js';
 import { startProcess } from '../process/start-process.js';
@@ -12,6 +12,8 @@ import type { Receipts, Receiver } from './receiver.js';
 /** nginx writes what it has gathered of its log this often. */
 const FLUSH_MS = 100;
 const READ_BYTES = 1024 * 1024;
+/** nginx writes whole milliseconds, cut off. */
+const HALF_OF_A_TICK_MS = 0.5;
 
 /** Starts nginx, which answers 200 and notes each webhook in a log that is read here. */
 export async function startNginxReceiver(program: string, folder: string): Promise<Receiver> {
@@ -113,7 +115,7 @@ class AccessLog {
 
   #read(): void {
     if (!existsSync(this.#file)) return;
-    const ours = nowMs() - (performance.timeOrigin + performance.now());
+    const ahead = aheadOfWallClockMs();
     const file = openSync(this.#file, 'r');
     const bytes = Buffer.alloc(READ_BYTES);
     for (let read = 1; read > 0; this.#offset += read) {
@@ -125,7 +127,7 @@ class AccessLog {
     this.#rest = lines.pop() ?? '';
     for (const line of lines) {
       const [seconds, id = ''] = line.split(' ');
-      this.#lines.push({ atMs: Number(seconds) * 1000 + ours, id });
+      this.#lines.push({ atMs: Number(seconds) * 1000 + HALF_OF_A_TICK_MS + ahead, id });
     }
   }
 }
