@@ -15,47 +15,53 @@ beforeEach(async () => {
   ({ databaseUrl, seed } = await seededDatabase());
 });
 
-test('a lane that somebody holds for longer than a lease holds up no other, and none of those is sent twice', async () => {
-  let letAnswer = (): void => undefined;
-  const mayAnswer = new Promise<void>((resolve) => {
-    letAnswer = resolve;
-  });
-  const held = await receiver(async () => {
-    await mayAnswer;
-    return 200;
-  });
-  const target = await receiver();
-  const slow = await receiver(async () => {
-    await new Promise((resolve) => setTimeout(resolve, 2.5 * LEASE_MS));
-    return 200;
-  });
-  const hook = await seed.hook(held.url);
-  // Claimed together, so that their leases are extended together.
-  const [, long = ''] = await seed.webhooks([hook, await seed.hook(slow.url)]);
-  await startWorker(databaseUrl, { leaseMs: LEASE_MS });
-  await Promise.all([held.waitForRequests(1), slow.waitForRequests(1)]);
-  await startWorker(databaseUrl, { leaseMs: LEASE_MS });
-  const release = await holdLane(hookLane(hook));
-  letAnswer();
+test.each(['lane', 'job'] as const)(
+  'a %s that somebody holds for longer than a lease holds up no other, and none of those is sent twice',
+  async (what) => {
+    let letAnswer = (): void => undefined;
+    const mayAnswer = new Promise<void>((resolve) => {
+      letAnswer = resolve;
+    });
+    const held = await receiver(async () => {
+      await mayAnswer;
+      return 200;
+    });
+    const target = await receiver();
+    const slow = await receiver(async () => {
+      await new Promise((resolve) => setTimeout(resolve, 2.5 * LEASE_MS));
+      return 200;
+    });
+    const hook = await seed.hook(held.url);
+    // Claimed together, so that their leases are extended together.
+    const [first = '', long = ''] = await seed.webhooks([hook, await seed.hook(slow.url)]);
+    await startWorker(databaseUrl, { leaseMs: LEASE_MS });
+    await Promise.all([held.waitForRequests(1), slow.waitForRequests(1)]);
+    await startWorker(databaseUrl, { leaseMs: LEASE_MS });
+    const release =
+      what === 'lane'
+        ? await holdRow('SELECT FROM delivery_lane WHERE lane = $1 FOR UPDATE', hookLane(hook))
+        : await holdRow('SELECT FROM delivery_job WHERE id = $1 FOR UPDATE', first);
+    letAnswer();
 
-  const others = await Promise.all(Array.from({ length: OTHERS }, () => seed.hook(target.url)));
-  const quick = [...(await seed.webhooks(others)), ...(await seed.webhooks(others))];
-  await delivered(quick);
-  await delivered([long]);
-  expect(target.requests()).toHaveLength(2 * OTHERS);
-  expect(slow.requests()).toHaveLength(1);
+    const others = await Promise.all(Array.from({ length: OTHERS }, () => seed.hook(target.url)));
+    const quick = [...(await seed.webhooks(others)), ...(await seed.webhooks(others))];
+    await delivered(quick);
+    await delivered([long]);
+    expect(target.requests()).toHaveLength(2 * OTHERS);
+    expect(slow.requests()).toHaveLength(1);
 
-  await release();
-  await waitUntil(async () => (await seed.jobs()).every(({ status }) => status === 'delivered'), {
-    what: 'what goes to the lane that was held',
-  });
-});
+    await release();
+    await waitUntil(async () => (await seed.jobs()).every(({ status }) => status === 'delivered'), {
+      what: 'what goes to the lane that was held',
+    });
+  },
+);
 
-/** As somebody who changed a lane by hand, and did not commit yet. */
-async function holdLane(lane: string): Promise<() => Promise<void>> {
+/** As somebody who changed it by hand, and did not commit yet. */
+async function holdRow(lock: string, which: string): Promise<() => Promise<void>> {
   const client = await seed.pool.connect();
   await client.query('BEGIN');
-  await client.query('SELECT FROM delivery_lane WHERE lane = $1 FOR UPDATE', [lane]);
+  await client.query(lock, [which]);
   let released = false;
   const release = async () => {
     if (released) return;

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 
+import { hookLane } from '@ghost/queue';
 import { verifyWebhook } from '@ghost/signing';
 import { describe, expect, test } from 'vitest';
 
@@ -175,6 +176,32 @@ describe('the process', () => {
     await target.waitForRequests(1, 10_000);
     await ran.allDelivered();
     expect(listenerProblems(delivery).length).toBeGreaterThan(1);
+  });
+
+  test('behind a pooler too, a lane that somebody holds holds up no other', async () => {
+    let letAnswer = (): void => undefined;
+    const mayAnswer = new Promise<void>((resolve) => {
+      letAnswer = resolve;
+    });
+    const target = await ran.receiver();
+    const late = await ran.receiver(() => mayAnswer.then(() => 200));
+    const direct = new URL(ran.database.url);
+    direct.searchParams.set('application_name', 'direct');
+    await ran.startDelivery({ GHOST_LISTEN_DATABASE_URL: direct.href });
+    const hook = await ran.seed.hook(late.url);
+    await ran.seed.webhooks([hook]);
+    await late.waitForRequests(1);
+    const holder = await ran.seed.pool.connect();
+    await holder.query('BEGIN');
+    await holder.query('SELECT FROM delivery_lane WHERE lane = $1 FOR UPDATE', [hookLane(hook)]);
+    letAnswer();
+    const [other] = await ran.seed.webhooks([await ran.seed.hook(target.url)]);
+    const delivered = async () =>
+      (await ran.seed.jobs()).some(({ id, status }) => id === other && status === 'delivered');
+    await waitUntil(delivered, { what: 'what goes to the other lane', timeoutMs: 5_000 });
+    await holder.query('ROLLBACK');
+    holder.release();
+    await ran.allDelivered();
   });
 
   test('a listener that hears nothing any more is found by its heartbeat, and its jobs are sent', async () => {

@@ -174,7 +174,7 @@ function makeCore(
   };
   const postgresQueue = createPostgresQueue({
     pool,
-    prepared: !pooled,
+    ...(pooled ? { lockWithinMs: LOCK_WITHIN_MS } : { prepared: true }),
     leaseMs: settings.leaseMs,
     laneSlots: settings.laneConcurrency,
     beside: { webhook: 'hook_targets' },

@@ -121,10 +121,17 @@ export class LeaseKeeper {
       }
     } catch (error) {
       if (!(error instanceof LanesLockedError)) throw error;
-      const free = due.filter(({ claimed }) => !error.lanes.has(claimed.lane));
-      if (free.length > 0 && free.length < due.length) await this.#ask(free);
       // Nobody else claims there while the lane is held: the others matter.
+      await Promise.allSettled(besideLocked(due, error).map((part) => this.#ask(part)));
       throw error;
     }
   }
+}
+
+/** What is of other lanes; where it was a job that is held, and not its lane, each half. */
+function besideLocked(due: readonly Held[], { lanes }: LanesLockedError): (readonly Held[])[] {
+  const free = due.filter(({ claimed }) => !lanes.has(claimed.lane));
+  if (free.length < due.length) return free.length > 0 ? [free] : [];
+  const middle = Math.ceil(due.length / 2);
+  return due.length > 1 ? [due.slice(0, middle), due.slice(middle)] : [];
 }

@@ -19,7 +19,7 @@ import { redeliver } from './redeliver.js';
 import { release } from './release.js';
 import { resume } from './resume.js';
 import { settle } from './settle.js';
-import { type PoolSqlOptions, sqlOfPool } from './sql.js';
+import { type PoolSqlOptions, sqlOfPool, sqlWithLockTimeout } from './sql.js';
 import { storeContent } from './store-content.js';
 import { takeRelayTurns } from './take-relay-turns.js';
 import { unlessLocked } from './unless-locked.js';
@@ -38,6 +38,11 @@ export interface PostgresQueueOptions extends PoolSqlOptions {
    * of their hooks (bigint[]) and returns json, which is `Claim.beside`. It must be VOLATILE, or it sees what was before the claim.
    */
   beside?: Partial<Record<JobKind, string>>;
+  /**
+   * How long what is reported of a worker's jobs waits for who holds their lanes. Left out: as the pool's connections say,
+   * which is the cheaper way; a pooler lets them say nothing.
+   */
+  lockWithinMs?: number;
 }
 
 /** The queue on the `delivery_job` table; see docs/decisions for the scheme. */
@@ -45,7 +50,8 @@ export function createPostgresQueue(options: PostgresQueueOptions): Queue {
   const sql = sqlOfPool(options.pool, options);
   const leaseMs = options.leaseMs ?? DEFAULT_LEASE_MS;
   const slots = options.laneSlots ?? DEFAULT_LANE_SLOTS;
-  const { beside = {} } = options;
+  const { beside = {}, lockWithinMs } = options;
+  const bounded = lockWithinMs === undefined ? sql : sqlWithLockTimeout(options.pool, lockWithinMs);
   return {
     storeContent,
     enqueue,
@@ -58,9 +64,10 @@ export function createPostgresQueue(options: PostgresQueueOptions): Queue {
     limitRate,
     redeliver,
     claim: (capacity) => claim(sql, capacity, { slots, leaseMs, beside: beside[capacity.kind] }),
-    settle: (settlements) => unlessLocked(sql, settlements, () => settle(sql, settlements, slots)),
-    extend: (leases) => unlessLocked(sql, leases, () => extend(sql, leases, leaseMs)),
-    release: (leases) => unlessLocked(sql, leases, () => release(sql, leases)),
+    settle: (settlements) =>
+      unlessLocked(sql, settlements, () => settle(bounded, settlements, slots)),
+    extend: (leases) => unlessLocked(sql, leases, () => extend(bounded, leases, leaseMs)),
+    release: (leases) => unlessLocked(sql, leases, () => release(bounded, leases)),
     confirm: (lease) => confirm(sql, lease),
     nextDue: (known, options) => nextDue(sql, known, options),
     pauseRelay: (reason, pausesMs) => pauseRelay(sql, reason, pausesMs),

@@ -4,6 +4,7 @@ import {
   type Connection,
   connectionOf,
   databaseErrorCode,
+  inClientTransaction,
   type Pool,
   type Transaction,
 } from '@ghost/db';
@@ -16,6 +17,20 @@ export interface PoolSqlOptions {
    * with it (measured). Not behind a pooler in transaction mode: the next statement may be on another connection.
    */
   prepared?: boolean;
+}
+
+/**
+ * Runs each statement in a transaction of its own that waits no longer for a lock, and fails with 55P03: for a pool whose
+ * connections have no `lock_timeout`, as behind a pooler.
+ */
+export function sqlWithLockTimeout(pool: Pool, lockWithinMs: number): Sql {
+  return {
+    query: <Row extends object>(text: string, values: readonly unknown[]) =>
+      inClientTransaction(pool, async (client) => {
+        await client.query(`SET LOCAL lock_timeout = ${Math.round(lockWithinMs)}`);
+        return sqlOfClient(client).query<Row>(text, values);
+      }),
+  };
 }
 
 const NAME_CHARACTERS = 16;

@@ -18,42 +18,54 @@ const FREE = 2;
 
 let database: TestDatabase;
 let harness: ReturnType<typeof postgresHarness>;
-let pool: Pool;
-let queue: Queue;
+let pools: Pool[];
+let impatient: Record<'connections' | 'statements', Queue>;
 
 beforeAll(async () => {
   database = await createTestDatabase();
   harness = postgresHarness(database.url);
-  pool = createPool({
-    ...{ connectionString: database.url, name: 'impatient', max: 2, lockWithinMs: 50 },
-    onError: () => undefined,
-  });
-  queue = createPostgresQueue({ pool });
+  const rest = { connectionString: database.url, max: 2, onError: () => undefined };
+  const bounded = createPool({ ...rest, name: 'impatient', lockWithinMs: 50 });
+  const unbounded = createPool({ ...rest, name: 'behind a pooler' });
+  pools = [bounded, unbounded];
+  impatient = {
+    connections: createPostgresQueue({ pool: bounded }),
+    statements: createPostgresQueue({ pool: unbounded, lockWithinMs: 50 }),
+  };
 });
 afterAll(async () => {
-  await pool.end();
+  for (const pool of pools) await pool.end();
   await harness.close();
   await database.drop();
 });
 
-const VERBS: readonly [string, (jobs: readonly ClaimedJob[]) => Promise<unknown>][] = [
-  ['settle', (jobs) => queue.settle(jobs.map((job) => settlement(job, 'delivered')))],
-  ['extend', (jobs) => queue.extend(jobs)],
-  ['release', (jobs) => queue.release(jobs)],
-];
+type Verb = (queue: Queue, jobs: readonly ClaimedJob[]) => Promise<unknown>;
+const VERBS: Record<string, Verb> = {
+  settle: (queue, jobs) => queue.settle(jobs.map((job) => settlement(job, 'delivered'))),
+  extend: (queue, jobs) => queue.extend(jobs),
+  release: (queue, jobs) => queue.release(jobs),
+};
+const WAYS = Object.entries(VERBS).flatMap(([name, verb]) =>
+  (['connections', 'statements'] as const).map((bounded) => ({ name, verb, bounded })),
+);
 
-test.each(VERBS)('%s tells which lanes it would wait for, and does nothing', async (_, verb) => {
-  await harness.empty();
-  await enqueueWebhooks(harness, queue, HELD, 1);
-  await enqueueWebhooks(harness, queue, FREE, 1);
-  const jobs = await claimWebhooks(queue);
-  expect(jobs).toHaveLength(2);
-  const open = await harness.open();
-  onTestFinished(() => open.rollback());
-  await open.tx.query('SELECT FROM delivery_lane WHERE lane = $1 FOR UPDATE', [hookLane(HELD)]);
-  const fault = await verb(jobs).catch((error: unknown) => error);
-  expect(fault).toBeInstanceOf(LanesLockedError);
-  expect(fault).toMatchObject({ lanes: new Set([hookLane(HELD)]) });
-  for (const { id } of jobs) expect(await harness.job(id)).toMatchObject({ leased: true });
-  await verb(jobs.filter(({ lane }) => lane === hookLane(FREE)));
-});
+test.each(WAYS)(
+  '$name tells which lanes it would wait for, and does nothing: $bounded have a lock_timeout',
+  async ({ verb: ask, bounded }) => {
+    const queue = impatient[bounded];
+    const verb = (jobs: readonly ClaimedJob[]) => ask(queue, jobs);
+    await harness.empty();
+    await enqueueWebhooks(harness, queue, HELD, 1);
+    await enqueueWebhooks(harness, queue, FREE, 1);
+    const jobs = await claimWebhooks(queue);
+    expect(jobs).toHaveLength(2);
+    const open = await harness.open();
+    onTestFinished(() => open.rollback());
+    await open.tx.query('SELECT FROM delivery_lane WHERE lane = $1 FOR UPDATE', [hookLane(HELD)]);
+    const fault = await verb(jobs).catch((error: unknown) => error);
+    expect(fault).toBeInstanceOf(LanesLockedError);
+    expect(fault).toMatchObject({ lanes: new Set([hookLane(HELD)]) });
+    for (const { id } of jobs) expect(await harness.job(id)).toMatchObject({ leased: true });
+    await verb(jobs.filter(({ lane }) => lane === hookLane(FREE)));
+  },
+);
