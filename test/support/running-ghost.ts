@@ -26,9 +26,13 @@ export interface RunningGhost {
   settled(timeoutMs?: number): Promise<void>;
 }
 
-/** Starts all of it; it ends with the test. */
+/**
+ * Starts all of it; it ends with the test.
+ * @param pooler - makes what stands before the database, but for LISTEN; gives its URL there
+ */
 export async function startGhost(
   more: Readonly<Record<string, string>> = {},
+  pooler?: (databaseUrl: string) => Promise<string>,
 ): Promise<RunningGhost> {
   const database = await createTestDatabase();
   onTestFinished(() => database.drop());
@@ -38,7 +42,9 @@ export async function startGhost(
   const mails = await startMailCatcher();
   onTestFinished(() => mails.stop());
   const [apiPort, deliveryPort] = [await freePort(), await freePort()];
-  const env = testEnvironment(proxy.urlFor(database.url), {
+  const direct = proxy.urlFor(database.url);
+  const env = testEnvironment(pooler ? await pooler(direct) : direct, {
+    ...(pooler ? { GHOST_LISTEN_DATABASE_URL: direct } : {}),
     GHOST_SMTP_URL: mails.url,
     GHOST_RETRY_BASE_MS: '50',
     GHOST_RETRY_CAP_MS: '500',
