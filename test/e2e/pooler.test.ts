@@ -39,6 +39,12 @@ test.skipIf(!HAS_PG_BOUNCER)(
     await ada.expect(204, 'POST', `/repos/ada/demo/hooks/${slow}/pings`);
     await late.waitForRequests(before + 1);
     const holder = await ghost.pool.connect();
+    let release = async () => {
+      release = async () => undefined;
+      await holder.query('ROLLBACK');
+      holder.release();
+    };
+    onTestFinished(() => release());
     await holder.query('BEGIN');
     await holder.query('SELECT FROM delivery_lane WHERE lane = $1 FOR UPDATE', [hookLane(slow)]);
     letAnswer();
@@ -56,8 +62,7 @@ test.skipIf(!HAS_PG_BOUNCER)(
       timeoutMs: SOON_MS,
     });
     expect(await open(slow)).toBe(1);
-    await holder.query('ROLLBACK');
-    holder.release();
+    await release();
     await ghost.settled();
     expect(late.requests()).toHaveLength(before + 1);
   },

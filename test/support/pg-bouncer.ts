@@ -46,10 +46,10 @@ export async function startPgBouncer(databaseUrl: string): Promise<string> {
   );
   // It refuses to run as root.
   const asNobody = process.getuid?.() === 0 ? ['-u', 'nobody'] : [];
-  await chmod(folder, 0o755);
+  for (const place of [folder, users, file]) await chmod(place, 0o755);
   const child = spawn('pgbouncer', [...asNobody, file], { stdio: ['ignore', 'ignore', 'pipe'] });
   onTestFinished(async () => {
-    if (child.exitCode !== null) return;
+    if (child.exitCode !== null || child.signalCode !== null) return;
     child.kill('SIGINT');
     await once(child, 'exit');
   });

@@ -15,53 +15,82 @@ beforeEach(async () => {
   ({ databaseUrl, seed } = await seededDatabase());
 });
 
-test.each(['lane', 'job'] as const)(
-  'a %s that somebody holds for longer than a lease holds up no other, and none of those is sent twice',
-  async (what) => {
-    let letAnswer = (): void => undefined;
-    const mayAnswer = new Promise<void>((resolve) => {
-      letAnswer = resolve;
-    });
-    const held = await receiver(async () => {
-      await mayAnswer;
-      return 200;
-    });
-    const target = await receiver();
-    const slow = await receiver(async () => {
-      await new Promise((resolve) => setTimeout(resolve, 2.5 * LEASE_MS));
-      return 200;
-    });
-    const hook = await seed.hook(held.url);
-    // Claimed together, so that their leases are extended together.
-    const [first = '', long = ''] = await seed.webhooks([hook, await seed.hook(slow.url)]);
-    await startWorker(databaseUrl, { leaseMs: LEASE_MS });
-    await Promise.all([held.waitForRequests(1), slow.waitForRequests(1)]);
-    await startWorker(databaseUrl, { leaseMs: LEASE_MS });
-    const release =
-      what === 'lane'
-        ? await holdRow('SELECT FROM delivery_lane WHERE lane = $1 FOR UPDATE', hookLane(hook))
-        : await holdRow('SELECT FROM delivery_job WHERE id = $1 FOR UPDATE', first);
-    letAnswer();
+test('a lane that somebody holds for longer than a lease holds up no other, and none of those is sent twice', async () => {
+  let letAnswer = (): void => undefined;
+  const mayAnswer = new Promise<void>((resolve) => {
+    letAnswer = resolve;
+  });
+  const held = await receiver(async () => {
+    await mayAnswer;
+    return 200;
+  });
+  const target = await receiver();
+  const slow = await receiver(async () => {
+    await new Promise((resolve) => setTimeout(resolve, 2.5 * LEASE_MS));
+    return 200;
+  });
+  const hook = await seed.hook(held.url);
+  // Claimed together, so that their leases are extended together.
+  const [, long = ''] = await seed.webhooks([hook, await seed.hook(slow.url)]);
+  await startWorker(databaseUrl, { leaseMs: LEASE_MS });
+  await Promise.all([held.waitForRequests(1), slow.waitForRequests(1)]);
+  await startWorker(databaseUrl, { leaseMs: LEASE_MS });
+  const release = await holdRow('delivery_lane', 'lane', hookLane(hook));
+  letAnswer();
 
-    const others = await Promise.all(Array.from({ length: OTHERS }, () => seed.hook(target.url)));
-    const quick = [...(await seed.webhooks(others)), ...(await seed.webhooks(others))];
-    await delivered(quick);
-    await delivered([long]);
-    expect(target.requests()).toHaveLength(2 * OTHERS);
-    expect(slow.requests()).toHaveLength(1);
+  const others = await Promise.all(Array.from({ length: OTHERS }, () => seed.hook(target.url)));
+  const quick = [...(await seed.webhooks(others)), ...(await seed.webhooks(others))];
+  await delivered(quick);
+  await delivered([long]);
+  expect(target.requests()).toHaveLength(2 * OTHERS);
+  expect(slow.requests()).toHaveLength(1);
 
-    await release();
-    await waitUntil(async () => (await seed.jobs()).every(({ status }) => status === 'delivered'), {
-      what: 'what goes to the lane that was held',
-    });
-  },
-);
+  await release();
+  await waitUntil(async () => (await seed.jobs()).every(({ status }) => status === 'delivered'), {
+    what: 'what goes to the lane that was held',
+  });
+});
 
-/** As somebody who changed it by hand, and did not commit yet. */
-async function holdRow(lock: string, which: string): Promise<() => Promise<void>> {
+test('leases that are due together with one whose job somebody holds are extended beside it', async () => {
+  const leaseMs = 9_000;
+  let letAnswer = (): void => undefined;
+  const mayAnswer = new Promise<void>((resolve) => {
+    letAnswer = resolve;
+  });
+  const target = await receiver(() => mayAnswer.then(() => 200));
+  const [hook, other] = [await seed.hook(target.url), await seed.hook(target.url)];
+  const [first = '', ...others] = await seed.webhooks([hook, hook, hook, other]);
+  await seed.pool.query(
+    `UPDATE delivery_lane SET earned = 10, standing = 'proven', last_success_at = now()`,
+  );
+  await startWorker(databaseUrl, { leaseMs });
+  await target.waitForRequests(1 + others.length);
+  const ends = await leaseEnds();
+  const release = await holdRow('delivery_job', 'id', first);
+  const extended = async () => {
+    const now = await leaseEnds();
+    return others.every((id) => (now.get(id) ?? 0) > (ends.get(id) ?? 0));
+  };
+  await waitUntil(extended, { what: 'the leases of the others to be extended' });
+  expect((await leaseEnds()).get(first)).toBe(ends.get(first));
+  await release();
+  letAnswer();
+  await delivered([first, ...others]);
+  expect(target.requests()).toHaveLength(1 + others.length);
+});
+
+async function leaseEnds(): Promise<Map<string, number>> {
+  const { rows } = await seed.pool.query<{ id: string; ends: number }>(
+    `SELECT id, extract(epoch FROM lease_until)::float8 AS ends FROM delivery_job`,
+  );
+  return new Map(rows.map(({ id, ends }) => [id, ends]));
+}
+
+/** As somebody who changed a row by hand, and did not commit yet. */
+async function holdRow(table: string, key: string, value: string): Promise<() => Promise<void>> {
   const client = await seed.pool.connect();
   await client.query('BEGIN');
-  await client.query(lock, [which]);
+  await client.query(`SELECT FROM ${table} WHERE ${key} = $1 FOR UPDATE`, [value]);
   let released = false;
   const release = async () => {
     if (released) return;

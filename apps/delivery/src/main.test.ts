@@ -192,6 +192,12 @@ describe('the process', () => {
     await ran.seed.webhooks([hook]);
     await late.waitForRequests(1);
     const holder = await ran.seed.pool.connect();
+    let release = async () => {
+      release = async () => undefined;
+      await holder.query('ROLLBACK');
+      holder.release();
+    };
+    ran.cleanups.push(() => release());
     await holder.query('BEGIN');
     await holder.query('SELECT FROM delivery_lane WHERE lane = $1 FOR UPDATE', [hookLane(hook)]);
     letAnswer();
@@ -199,8 +205,7 @@ describe('the process', () => {
     const delivered = async () =>
       (await ran.seed.jobs()).some(({ id, status }) => id === other && status === 'delivered');
     await waitUntil(delivered, { what: 'what goes to the other lane', timeoutMs: 5_000 });
-    await holder.query('ROLLBACK');
-    holder.release();
+    await release();
     await ran.allDelivered();
   });
 

@@ -63,7 +63,7 @@ export function isDatabaseOutage(error: unknown): boolean {
   return OUTAGE_STATES.has(code) || OUTAGE_CLASSES.has(code.slice(0, SQLSTATE_CLASS_LENGTH));
 }
 
-/** Whether a lock was waited for longer than the connection's `lock_timeout` (lock_not_available). */
+/** Whether a lock was waited for longer than its `lock_timeout` (lock_not_available). */
 export function isLockTimeout(error: unknown): boolean {
   return databaseErrorCode(error) === '55P03';
 }

@@ -122,8 +122,20 @@ export class LeaseKeeper {
     } catch (error) {
       if (!(error instanceof LanesLockedError)) throw error;
       // Nobody else claims there while the lane is held: the others matter.
-      await Promise.allSettled(besideLocked(due, error).map((part) => this.#ask(part)));
+      for (const part of besideLocked(due, error)) await this.#askBesideLocked(part);
       throw error;
+    }
+  }
+
+  /** One part behind the other: they may be of one lane, which the other would wait for. What ran out meanwhile is lost. */
+  async #askBesideLocked(part: readonly Held[]): Promise<void> {
+    const now = this.#options.monotonic();
+    const left = part.filter(({ leaseEndsAt }) => leaseEndsAt > now);
+    if (left.length === 0) return;
+    try {
+      await this.#ask(left);
+    } catch (error) {
+      if (!(error instanceof LanesLockedError)) throw error;
     }
   }
 }

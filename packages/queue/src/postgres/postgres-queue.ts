@@ -39,8 +39,8 @@ export interface PostgresQueueOptions extends PoolSqlOptions {
    */
   beside?: Partial<Record<JobKind, string>>;
   /**
-   * How long what is reported of a worker's jobs waits for who holds their lanes. Left out: as the pool's connections say,
-   * which is the cheaper way; a pooler lets them say nothing.
+   * How long `settle`, `extend` and `release` wait for a lock, set for each of their statements. Left out: what the pool's
+   * connections have, which is cheaper; behind a pooler they can have nothing.
    */
   lockWithinMs?: number;
 }

@@ -19,15 +19,20 @@ export interface PoolSqlOptions {
   prepared?: boolean;
 }
 
+/** As `createPool` has it for a connection, where that can be set: whoever freezes before its COMMIT holds lanes no longer. */
+const IDLE_WITHIN_MS = 15_000;
+
 /**
  * Runs each statement in a transaction of its own that waits no longer for a lock, and fails with 55P03: for a pool whose
- * connections have no `lock_timeout`, as behind a pooler.
+ * connections have no time-outs of theirs, as behind a pooler.
  */
 export function sqlWithLockTimeout(pool: Pool, lockWithinMs: number): Sql {
   return {
     query: <Row extends object>(text: string, values: readonly unknown[]) =>
       inClientTransaction(pool, async (client) => {
-        await client.query(`SET LOCAL lock_timeout = ${Math.round(lockWithinMs)}`);
+        await client.query(
+          `SET LOCAL lock_timeout = ${Math.round(lockWithinMs)}; SET LOCAL idle_in_transaction_session_timeout = ${IDLE_WITHIN_MS}`,
+        );
         return sqlOfClient(client).query<Row>(text, values);
       }),
   };

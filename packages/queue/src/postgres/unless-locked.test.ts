@@ -18,23 +18,23 @@ const FREE = 2;
 
 let database: TestDatabase;
 let harness: ReturnType<typeof postgresHarness>;
-let pools: Pool[];
+let bounded: Pool;
+let unbounded: Pool;
 let impatient: Record<'connections' | 'statements', Queue>;
 
 beforeAll(async () => {
   database = await createTestDatabase();
   harness = postgresHarness(database.url);
   const rest = { connectionString: database.url, max: 2, onError: () => undefined };
-  const bounded = createPool({ ...rest, name: 'impatient', lockWithinMs: 50 });
-  const unbounded = createPool({ ...rest, name: 'behind a pooler' });
-  pools = [bounded, unbounded];
+  bounded = createPool({ ...rest, name: 'impatient', lockWithinMs: 50 });
+  unbounded = createPool({ ...rest, name: 'behind a pooler' });
   impatient = {
     connections: createPostgresQueue({ pool: bounded }),
     statements: createPostgresQueue({ pool: unbounded, lockWithinMs: 50 }),
   };
 });
 afterAll(async () => {
-  for (const pool of pools) await pool.end();
+  for (const pool of [bounded, unbounded]) await pool.end();
   await harness.close();
   await database.drop();
 });
@@ -46,13 +46,13 @@ const VERBS: Record<string, Verb> = {
   release: (queue, jobs) => queue.release(jobs),
 };
 const WAYS = Object.entries(VERBS).flatMap(([name, verb]) =>
-  (['connections', 'statements'] as const).map((bounded) => ({ name, verb, bounded })),
+  (['connections', 'statements'] as const).map((which) => ({ name, verb, which })),
 );
 
 test.each(WAYS)(
-  '$name tells which lanes it would wait for, and does nothing: $bounded have a lock_timeout',
-  async ({ verb: ask, bounded }) => {
-    const queue = impatient[bounded];
+  '$name tells which lanes it would wait for, and does nothing: $which have a lock_timeout',
+  async ({ verb: ask, which }) => {
+    const queue = impatient[which];
     const verb = (jobs: readonly ClaimedJob[]) => ask(queue, jobs);
     await harness.empty();
     await enqueueWebhooks(harness, queue, HELD, 1);
@@ -67,5 +67,8 @@ test.each(WAYS)(
     expect(fault).toMatchObject({ lanes: new Set([hookLane(HELD)]) });
     for (const { id } of jobs) expect(await harness.job(id)).toMatchObject({ leased: true });
     await verb(jobs.filter(({ lane }) => lane === hookLane(FREE)));
+    // Nothing is left on a connection that a pooler gives to somebody else.
+    const { rows } = await unbounded.query('SHOW lock_timeout');
+    expect(rows).toEqual([{ lock_timeout: '0' }]);
   },
 );

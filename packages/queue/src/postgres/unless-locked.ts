@@ -11,7 +11,7 @@ const STILL_LOCKED = `
 
 /**
  * Does what locks the lanes of leases one behind the other, so that one which is held holds up all.
- * @throws LanesLockedError with those, where the connection has a `lock_timeout`
+ * @throws LanesLockedError with those, where the statement runs under a `lock_timeout`
  */
 export async function unlessLocked<T>(
   sql: Sql,
