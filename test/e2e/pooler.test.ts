@@ -1,6 +1,8 @@
 import { hookLane } from '@ghost/queue';
 import { expect, onTestFinished, test } from 'vitest';
 
+import { gate } from '../support/gate.js';
+import { holdRow } from '../support/hold-row.js';
 import type { ApiClient } from '../support/api-client.js';
 import { HAS_PG_BOUNCER, startPgBouncer } from '../support/pg-bouncer.js';
 import { startGhost } from '../support/running-ghost.js';
@@ -31,23 +33,14 @@ test.skipIf(!HAS_PG_BOUNCER)(
     for (const endpoint of [late, prompt]) expect(comments(endpoint)).toHaveLength(COMMENTS);
     await ghost.mails.waitForMails(COMMENTS);
 
-    let letAnswer = (): void => undefined;
-    mayAnswer = new Promise<void>((resolve) => {
-      letAnswer = resolve;
-    });
+    const answer = gate();
+    mayAnswer = answer.opened;
     const [before, beforeQuick] = [late.requests().length, prompt.requests().length];
     await ada.expect(204, 'POST', `/repos/ada/demo/hooks/${slow}/pings`);
     await late.waitForRequests(before + 1);
-    const holder = await ghost.pool.connect();
-    let release = async () => {
-      release = async () => undefined;
-      await holder.query('ROLLBACK');
-      holder.release();
-    };
-    onTestFinished(() => release());
-    await holder.query('BEGIN');
-    await holder.query('SELECT FROM delivery_lane WHERE lane = $1 FOR UPDATE', [hookLane(slow)]);
-    letAnswer();
+    const release = await holdRow(ghost.pool, 'delivery_lane', 'lane', hookLane(slow));
+    onTestFinished(release);
+    answer.open();
     await ada.expect(204, 'POST', `/repos/ada/demo/hooks/${quick}/pings`);
     await prompt.waitForRequests(beforeQuick + 1);
     const open = async (hook: number) => {

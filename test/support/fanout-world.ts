@@ -306,15 +306,6 @@ export class FanoutWorld {
   }
 }
 
-/** Somewhere to wait until a test lets go. */
-export function gate(): { readonly opened: Promise<void>; open(): void } {
-  let open: () => void = () => undefined;
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return { opened, open };
-}
-
 export function testKeyRing() {
   const parsed = parseKeyRing(`test:${randomBytes(32).toString('base64')}`);
   if (!parsed.ok) throw new Error(parsed.faults.join('; '));

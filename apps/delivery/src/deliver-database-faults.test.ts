@@ -1,6 +1,7 @@
 import type { Settlement } from '@ghost/queue';
 import { beforeEach, describe, expect, test } from 'vitest';
 
+import { gate } from '../../../test/support/gate.js';
 import type { DeliverySeed } from '../../../test/support/delivery-seed.js';
 import {
   allDelivered,
@@ -42,12 +43,9 @@ describe('the database', () => {
   });
 
   test('may have no disk space for a while: outcomes are kept, and all goes on by itself', async () => {
-    let letAnswer = (): void => undefined;
-    const mayAnswer = new Promise<void>((resolve) => {
-      letAnswer = resolve;
-    });
+    const answer = gate();
     const target = await receiver(async () => {
-      await mayAnswer;
+      await answer.opened;
       return 200;
     });
     const worker = await startWorker(databaseUrl);
@@ -59,7 +57,7 @@ describe('the database', () => {
       BEGIN RAISE 'could not extend file' USING ERRCODE = 'disk_full'; END $$;
       CREATE TRIGGER disk_full BEFORE UPDATE ON delivery_job EXECUTE FUNCTION disk_full();
     `);
-    letAnswer();
+    answer.open();
     await seed.webhooks([hook]);
     await waitUntil(() => worker.lines.some(({ event }) => event === 'database.down'), {
       what: 'a statement to be refused',
@@ -99,12 +97,9 @@ describe('the database', () => {
   });
 
   test('may be away for a while: outcomes are kept, nothing is sent twice', async () => {
-    let letAnswer = (): void => undefined;
-    const mayAnswer = new Promise<void>((resolve) => {
-      letAnswer = resolve;
-    });
+    const answer = gate();
     const target = await receiver(async () => {
-      await mayAnswer;
+      await answer.opened;
       return 200;
     });
     const hook = await seed.hook(target.url);
@@ -123,7 +118,7 @@ describe('the database', () => {
     });
     await target.waitForRequests(8);
     await proxy.cut();
-    letAnswer();
+    answer.open();
     await waitUntil(() => settles > 2, { what: 'the outcomes to be tried again' });
     expect(worker.inHand.size).toBe(8);
     await proxy.resume();

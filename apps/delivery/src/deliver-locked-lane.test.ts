@@ -1,6 +1,8 @@
 import { hookLane } from '@ghost/queue';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
 
+import { gate } from '../../../test/support/gate.js';
+import { holdRow } from '../../../test/support/hold-row.js';
 import type { DeliverySeed } from '../../../test/support/delivery-seed.js';
 import { seededDatabase, startWorker } from '../../../test/support/delivery-worker.js';
 import { receiver } from '../../../test/support/servers-of-a-test.js';
@@ -16,12 +18,9 @@ beforeEach(async () => {
 });
 
 test('a lane that somebody holds for longer than a lease holds up no other, and none of those is sent twice', async () => {
-  let letAnswer = (): void => undefined;
-  const mayAnswer = new Promise<void>((resolve) => {
-    letAnswer = resolve;
-  });
+  const answer = gate();
   const held = await receiver(async () => {
-    await mayAnswer;
+    await answer.opened;
     return 200;
   });
   const target = await receiver();
@@ -35,8 +34,9 @@ test('a lane that somebody holds for longer than a lease holds up no other, and 
   await startWorker(databaseUrl, { leaseMs: LEASE_MS });
   await Promise.all([held.waitForRequests(1), slow.waitForRequests(1)]);
   await startWorker(databaseUrl, { leaseMs: LEASE_MS });
-  const release = await holdRow('delivery_lane', 'lane', hookLane(hook));
-  letAnswer();
+  const release = await holdRow(seed.pool, 'delivery_lane', 'lane', hookLane(hook));
+  onTestFinished(release);
+  answer.open();
 
   const others = await Promise.all(Array.from({ length: OTHERS }, () => seed.hook(target.url)));
   const quick = [...(await seed.webhooks(others)), ...(await seed.webhooks(others))];
@@ -53,11 +53,8 @@ test('a lane that somebody holds for longer than a lease holds up no other, and 
 
 test('leases that are due together with one whose job somebody holds are extended beside it', async () => {
   const leaseMs = 9_000;
-  let letAnswer = (): void => undefined;
-  const mayAnswer = new Promise<void>((resolve) => {
-    letAnswer = resolve;
-  });
-  const target = await receiver(() => mayAnswer.then(() => 200));
+  const answer = gate();
+  const target = await receiver(() => answer.opened.then(() => 200));
   const [hook, other] = [await seed.hook(target.url), await seed.hook(target.url)];
   const [first = '', ...others] = await seed.webhooks([hook, hook, hook, other]);
   await seed.pool.query(
@@ -66,7 +63,8 @@ test('leases that are due together with one whose job somebody holds are extende
   await startWorker(databaseUrl, { leaseMs });
   await target.waitForRequests(1 + others.length);
   const ends = await leaseEnds();
-  const release = await holdRow('delivery_job', 'id', first);
+  const release = await holdRow(seed.pool, 'delivery_job', 'id', first);
+  onTestFinished(release);
   const extended = async () => {
     const now = await leaseEnds();
     return others.every((id) => (now.get(id) ?? 0) > (ends.get(id) ?? 0));
@@ -74,7 +72,7 @@ test('leases that are due together with one whose job somebody holds are extende
   await waitUntil(extended, { what: 'the leases of the others to be extended' });
   expect((await leaseEnds()).get(first)).toBe(ends.get(first));
   await release();
-  letAnswer();
+  answer.open();
   await delivered([first, ...others]);
   expect(target.requests()).toHaveLength(1 + others.length);
 });
@@ -84,22 +82,6 @@ async function leaseEnds(): Promise<Map<string, number>> {
     `SELECT id, extract(epoch FROM lease_until)::float8 AS ends FROM delivery_job`,
   );
   return new Map(rows.map(({ id, ends }) => [id, ends]));
-}
-
-/** As somebody who changed a row by hand, and did not commit yet. */
-async function holdRow(table: string, key: string, value: string): Promise<() => Promise<void>> {
-  const client = await seed.pool.connect();
-  await client.query('BEGIN');
-  await client.query(`SELECT FROM ${table} WHERE ${key} = $1 FOR UPDATE`, [value]);
-  let released = false;
-  const release = async () => {
-    if (released) return;
-    released = true;
-    await client.query('ROLLBACK');
-    client.release();
-  };
-  onTestFinished(release);
-  return release;
 }
 
 async function delivered(ids: readonly string[]): Promise<void> {

@@ -4,6 +4,8 @@ import { hookLane } from '@ghost/queue';
 import { verifyWebhook } from '@ghost/signing';
 import { describe, expect, test } from 'vitest';
 
+import { gate } from '../../../test/support/gate.js';
+import { holdRow } from '../../../test/support/hold-row.js';
 import { type Delivery, deliveryProcesses } from '../../../test/support/delivery-processes.js';
 import { SEED_SECRET } from '../../../test/support/delivery-seed.js';
 import { startMailCatcher } from '../../../test/support/mail-catcher.js';
@@ -179,28 +181,18 @@ describe('the process', () => {
   });
 
   test('behind a pooler too, a lane that somebody holds holds up no other', async () => {
-    let letAnswer = (): void => undefined;
-    const mayAnswer = new Promise<void>((resolve) => {
-      letAnswer = resolve;
-    });
+    const answer = gate();
     const target = await ran.receiver();
-    const late = await ran.receiver(() => mayAnswer.then(() => 200));
+    const late = await ran.receiver(() => answer.opened.then(() => 200));
     const direct = new URL(ran.database.url);
     direct.searchParams.set('application_name', 'direct');
     await ran.startDelivery({ GHOST_LISTEN_DATABASE_URL: direct.href });
     const hook = await ran.seed.hook(late.url);
     await ran.seed.webhooks([hook]);
     await late.waitForRequests(1);
-    const holder = await ran.seed.pool.connect();
-    let release = async () => {
-      release = async () => undefined;
-      await holder.query('ROLLBACK');
-      holder.release();
-    };
-    ran.cleanups.push(() => release());
-    await holder.query('BEGIN');
-    await holder.query('SELECT FROM delivery_lane WHERE lane = $1 FOR UPDATE', [hookLane(hook)]);
-    letAnswer();
+    const release = await holdRow(ran.seed.pool, 'delivery_lane', 'lane', hookLane(hook));
+    ran.cleanups.push(release);
+    answer.open();
     const [other] = await ran.seed.webhooks([await ran.seed.hook(target.url)]);
     const delivered = async () =>
       (await ran.seed.jobs()).some(({ id, status }) => id === other && status === 'delivered');

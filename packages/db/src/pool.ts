@@ -18,8 +18,8 @@ export const CONNECT_TIMEOUT_MS = 5000;
 const ANSWER_WITHIN_MS = 40_000;
 // The server ends a statement first; the client's own limit is for a server that says nothing at all.
 const STATEMENT_SHARE = 0.75;
-// An open enqueue hides its lanes from every claim, so no transaction may idle.
-const IDLE_IN_TRANSACTION_TIMEOUT_MS = 15_000;
+/** An open transaction may hide its lanes from every claim, so none may idle. */
+export const IDLE_IN_TRANSACTION_TIMEOUT_MS = 15_000;
 const IDLE_CLIENT_MS = 30_000;
 
 export interface PoolOptions {

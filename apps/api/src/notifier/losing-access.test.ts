@@ -3,7 +3,8 @@ import { sqlOf } from '@ghost/queue';
 import { and, eq } from 'drizzle-orm';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
-import { FanoutWorld, gate, type Place } from '../../../../test/support/fanout-world.js';
+import { FanoutWorld, type Place } from '../../../../test/support/fanout-world.js';
+import { gate } from '../../../../test/support/gate.js';
 import { untilBlocked } from '../../../../test/support/until-blocked.js';
 import type { FanoutConsumer } from '../outbox/fanout-consumer.js';
 

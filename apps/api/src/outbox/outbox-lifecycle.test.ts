@@ -2,7 +2,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 
-import { FanoutWorld, gate, type RunningOutbox } from '../../../../test/support/fanout-world.js';
+import { FanoutWorld, type RunningOutbox } from '../../../../test/support/fanout-world.js';
+import { gate } from '../../../../test/support/gate.js';
 import { startTcpProxy } from '../../../../test/support/tcp-proxy.js';
 import { waitUntil } from '../../../../test/support/wait-until.js';
 import type { FanoutConsumer } from './fanout-consumer.js';

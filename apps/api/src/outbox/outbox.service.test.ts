@@ -2,7 +2,8 @@ import { retryOutbox } from '@ghost/operations';
 import { sqlOfPool } from '@ghost/queue';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
-import { FanoutWorld, gate } from '../../../../test/support/fanout-world.js';
+import { FanoutWorld } from '../../../../test/support/fanout-world.js';
+import { gate } from '../../../../test/support/gate.js';
 import { waitUntil } from '../../../../test/support/wait-until.js';
 import { fanOutPage } from './fan-out-page.js';
 import type { FanoutConsumer } from './fanout-consumer.js';

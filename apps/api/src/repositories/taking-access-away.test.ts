@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 
-import { gate } from '../../../../test/support/fanout-world.js';
+import { gate } from '../../../../test/support/gate.js';
 import { type Person, startTestApi, type TestApi } from '../../../../test/support/test-api.js';
 import { countBlocked } from '../../../../test/support/until-blocked.js';
 import { waitUntil } from '../../../../test/support/wait-until.js';

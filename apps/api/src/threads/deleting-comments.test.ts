@@ -2,12 +2,8 @@ import { retryJob } from '@ghost/operations';
 import type { Queue } from '@ghost/queue';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
-import {
-  commentPayload,
-  FanoutWorld,
-  gate,
-  type Place,
-} from '../../../../test/support/fanout-world.js';
+import { commentPayload, FanoutWorld, type Place } from '../../../../test/support/fanout-world.js';
+import { gate } from '../../../../test/support/gate.js';
 import { untilBlocked } from '../../../../test/support/until-blocked.js';
 import { waitUntil } from '../../../../test/support/wait-until.js';
 import type { Account } from '../accounts/current-account.js';

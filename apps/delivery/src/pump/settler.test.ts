@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 
 import { DatabaseState } from './database-state.js';
 import { Settler } from './settler.js';
+import { gate } from '../../../../test/support/gate.js';
 
 const coded = (code: string) => Object.assign(new Error('no'), { code });
 
@@ -211,12 +212,9 @@ test('what waits for a lane is given up with the process', async () => {
 });
 
 test('behind a statement that is not answered only so many outcomes come to wait', async () => {
-  let letAnswer = (): void => undefined;
-  const mayAnswer = new Promise<void>((resolve) => {
-    letAnswer = resolve;
-  });
+  const answer = gate();
   const { settler } = settlerOf(async (settlements) => {
-    await mayAnswer;
+    await answer.opened;
     return settledAll(settlements);
   });
   const settled: Promise<unknown>[] = [];
@@ -229,7 +227,7 @@ test('behind a statement that is not answered only so many outcomes come to wait
     ]);
   }
   expect(settled).toHaveLength(2_500);
-  letAnswer();
+  answer.open();
   await settler.writable();
   await Promise.all(settled);
 });

@@ -4,6 +4,7 @@ import {
   type Connection,
   connectionOf,
   databaseErrorCode,
+  IDLE_IN_TRANSACTION_TIMEOUT_MS,
   inClientTransaction,
   type Pool,
   type Transaction,
@@ -19,9 +20,6 @@ export interface PoolSqlOptions {
   prepared?: boolean;
 }
 
-/** As `createPool` has it for a connection, where that can be set: whoever freezes before its COMMIT holds lanes no longer. */
-const IDLE_WITHIN_MS = 15_000;
-
 /**
  * Runs each statement in a transaction of its own that waits no longer for a lock, and fails with 55P03: for a pool whose
  * connections have no time-outs of theirs, as behind a pooler.
@@ -31,7 +29,7 @@ export function sqlWithLockTimeout(pool: Pool, lockWithinMs: number): Sql {
     query: <Row extends object>(text: string, values: readonly unknown[]) =>
       inClientTransaction(pool, async (client) => {
         await client.query(
-          `SET LOCAL lock_timeout = ${Math.round(lockWithinMs)}; SET LOCAL idle_in_transaction_session_timeout = ${IDLE_WITHIN_MS}`,
+          `SET LOCAL lock_timeout = ${Math.round(lockWithinMs)}; SET LOCAL idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_TIMEOUT_MS}`,
         );
         return sqlOfClient(client).query<Row>(text, values);
       }),

@@ -1,7 +1,7 @@
 import { createPostgresQueue } from '@ghost/queue';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import { gate } from '../../../../../test/support/fanout-world.js';
+import { gate } from '../../../../../test/support/gate.js';
 import { startTestApi, type TestApi } from '../../../../../test/support/test-api.js';
 import { waitUntil } from '../../../../../test/support/wait-until.js';
 import { NotifierService } from '../../notifier/notifier.service.js';
