@@ -76,16 +76,17 @@ describe('a claim that took long', () => {
 
   test('is over within its time; what it brings later is given back', async () => {
     const target = await receiver();
-    let claims = 0;
+    let held = false;
     let comeBack = (): void => undefined;
     const worker = await startWorker(databaseUrl, {
       claimWithinMs: 100,
       around: (queue) => ({
         claim: async (capacity) => {
+          // The next claim of webhooks begins once the one held here was given up.
+          if (held && capacity.kind === 'webhook') comeBack();
           const claim = await queue.claim(capacity);
-          if (claim.jobs.length === 0) return claim;
-          claims += 1;
-          if (claims > 1) return claim;
+          if (held || claim.jobs.length === 0) return claim;
+          held = true;
           await new Promise<void>((resolve) => {
             comeBack = resolve;
           });
@@ -94,10 +95,6 @@ describe('a claim that took long', () => {
       }),
     });
     await seed.webhooks([await seed.hook(target.url)]);
-    // Its answer may come after it was given up: the jobs' shapes are loaded with the first of them.
-    const givenUp = () => worker.lines.some(({ event }) => event === 'database.down');
-    await waitUntil(() => claims === 1 && givenUp(), { what: 'the claim to be given up' });
-    comeBack();
     await allDelivered(seed);
     expect(target.requests()).toHaveLength(1);
     expect(worker.lines).toContainEqual(
