@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import path from 'node:path';
 
+import { inClientTransaction, type Pool } from '@ghost/db';
 import { createPostgresQueue, hookLane, type NewJob, type Queue, sqlOfClient } from '@ghost/queue';
 import { encrypt, hookSecretContext, type KeyRing, parseKeyRing } from '@ghost/vault';
 import pg from 'pg';
@@ -29,12 +30,11 @@ export const ours: Contender = {
     const databaseUrl = await createDatabaseFrom(place.postgresUrl, TEMPLATE);
     const client = new pg.Client({ connectionString: databaseUrl });
     await client.connect();
-    // Asked for by the queue's maker; enqueue runs on the client.
     const pool = new pg.Pool({ connectionString: databaseUrl, max: 1 });
     const queue = createPostgresQueue({ pool });
     const repositories = await seedHooks(client, place);
     const enqueue = (jobs: readonly BenchJob[]) =>
-      enqueueIn(client, queue, jobs, (hook) => repositories.get(hook) ?? null);
+      enqueueIn(pool, queue, jobs, (hook) => repositories.get(hook) ?? null);
     return {
       databaseUrl,
       preload: async (jobs) => {
@@ -110,14 +110,13 @@ function keyRing(): KeyRing {
 
 /** As fan-out does, and each job an event of its own with a body of its own: what the peers store too. */
 async function enqueueIn(
-  client: pg.Client,
+  pool: Pool,
   queue: Queue,
   jobs: readonly BenchJob[],
   repositoryOf: (hook: number) => number | null,
 ): Promise<void> {
   const ids = jobs.map(({ id }) => id);
-  await client.query('BEGIN');
-  try {
+  await inClientTransaction(pool, async (client) => {
     await client.query(
       `INSERT INTO outbox_event (id, type, version, payload, processed_at)
        SELECT id, $2, 1, '{}', now() FROM unnest($1::uuid[]) AS id`,
@@ -132,11 +131,7 @@ async function enqueueIn(
       sqlOfClient(client),
       jobs.map((job) => newJob(job, repositoryOf(job.hook))),
     );
-    await client.query('COMMIT');
-  } catch (error) {
-    await client.query('ROLLBACK');
-    throw error;
-  }
+  });
 }
 
 function newJob({ id, hook }: BenchJob, repositoryId: number | null): NewJob {

@@ -1,13 +1,22 @@
 import type { PoolClient } from 'pg';
 
-import { isDatabaseOutage } from './database-error.js';
+import { databaseErrorCode, isDatabaseOutage } from './database-error.js';
 import type { Pool } from './pool.js';
+
+/**
+ * The locks are given back before the disk has the transaction, and the answer waits for the disk: a NOTIFY locks the whole
+ * server until its commit is over, so those that wake somebody were written one after the other (docs/decisions/0050).
+ */
+const COMMIT =
+  "SET LOCAL synchronous_commit = off; COMMIT; SELECT pg_logical_emit_message(true, 'ghost', '')";
+/** A statement failed before. */
+const IN_FAILED_TRANSACTION = '25P02';
 
 /**
  * Runs `work` in a transaction on a connection of the pool: commits when it ends, rolls back when it throws.
  * Whatever fails, the pool gets its slot back, and a connection that could not begin, commit or roll back is
  * closed, not used again.
- * @returns what `work` returned, after the commit
+ * @returns what `work` returned, once the commit is on the disk; others may see it a moment before
  * @throws what `work` threw; else why there was no connection, no BEGIN or no COMMIT. After an outage
  *   during COMMIT nobody knows whether the work was kept.
  */
@@ -35,11 +44,13 @@ export async function inClientTransaction<T>(
 }
 
 async function commit(client: PoolClient): Promise<void> {
-  const { command } = await client.query('COMMIT');
-  // Postgres answers so, and with no error, when a statement failed and the work went on regardless.
-  if (command === 'ROLLBACK') {
+  try {
+    await client.query(COMMIT);
+  } catch (error) {
+    if (databaseErrorCode(error) !== IN_FAILED_TRANSACTION) throw error;
     throw new Error(
-      'Nothing was kept: a statement of the transaction failed and its error was swallowed, so COMMIT rolled back. Let the error out, or put the statement in a savepoint.',
+      'Nothing was kept: a statement of the transaction failed and its error was swallowed, so nothing can be committed. Let the error out, or put the statement in a savepoint.',
+      { cause: error },
     );
   }
 }

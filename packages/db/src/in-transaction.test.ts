@@ -133,7 +133,7 @@ describe('the end of a transaction', () => {
       await write(tx, 'undone');
       await write(tx, 'taken').catch(() => undefined);
     });
-    await expect(failed).rejects.toThrow('rolled back');
+    await expect(failed).rejects.toThrow('Nothing was kept');
     expect(await notes()).toEqual(['taken']);
     await expectAllSlots();
   });
