@@ -4,6 +4,7 @@ import { type ProofDatabase, startProofDatabase } from '../../../test/support/pr
 import { Stops } from '../../../test/support/stops.js';
 import { openPool } from '../../../test/support/test-database.js';
 import { waitUntil } from '../../../test/support/wait-until.js';
+import { databaseErrorCode, DatabaseUnavailableError } from './database-error.js';
 import { inClientTransaction } from './in-client-transaction.js';
 import { dropConnections, type Pool } from './pool.js';
 
@@ -73,4 +74,37 @@ test('commits that wake somebody, or wait for one row, are written to the disk t
   await written();
   await over;
   expect(answers.toSorted((one, other) => one - other)).toEqual([1, 1, 2, 2]);
+});
+
+test('where waiting for the disk is refused, nobody claims that nothing was kept', async () => {
+  await server.pool.query('CREATE ROLE clerk LOGIN');
+  await server.pool.query('GRANT SELECT, UPDATE ON counter TO clerk');
+  await server.pool.query(
+    `DO $$ BEGIN EXECUTE (SELECT string_agg('REVOKE EXECUTE ON FUNCTION ' || oid::regprocedure || ' FROM PUBLIC', '; ') FROM pg_proc WHERE proname = 'pg_logical_emit_message'); END $$`,
+  );
+  const clerks = openPool(`${server.url}?options=-c%20role%3Dclerk`);
+  stops.add(() => clerks.end());
+  const failed: unknown = await inClientTransaction(clerks, (client) =>
+    client.query(`UPDATE counter SET n = 7 WHERE name = 'a'`),
+  ).catch((error: unknown) => error);
+  expect(failed).toBeInstanceOf(DatabaseUnavailableError);
+  expect(databaseErrorCode(failed)).toBe('42501');
+  expect(failed).toMatchObject({
+    message: expect.stringMatching(
+      /^Nobody knows whether the transaction was kept.*pg_logical_emit_message/u,
+    ),
+  });
+  expect(clerks.totalCount).toBe(0);
+  expect((await server.pool.query(`SELECT n FROM counter WHERE name = 'a'`)).rows).toEqual([
+    { n: 7 },
+  ]);
+});
+
+test('a transaction that only reads waits for no disk', async () => {
+  const read = await inClientTransaction(
+    pool,
+    (client) => client.query<{ level: string }>('SHOW transaction_isolation'),
+    { readOnly: true },
+  );
+  expect(read.rows).toEqual([{ transaction_isolation: 'repeatable read' }]);
 });

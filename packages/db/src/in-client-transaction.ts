@@ -1,16 +1,15 @@
 import type { PoolClient } from 'pg';
 
-import { databaseErrorCode, isDatabaseOutage } from './database-error.js';
+import { commit } from './commit.js';
+import { isDatabaseOutage } from './database-error.js';
 import type { Pool } from './pool.js';
 
-/**
- * The locks are given back before the disk has the transaction, and the answer waits for the disk: a NOTIFY locks the whole
- * server until its commit is over, so those that wake somebody were written one after the other (docs/decisions/0050).
- */
-const COMMIT =
-  "SET LOCAL synchronous_commit = off; COMMIT; SELECT pg_logical_emit_message(true, 'ghost', '')";
-/** A statement failed before. */
-const IN_FAILED_TRANSACTION = '25P02';
+const BEGIN_TO_READ = 'BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY';
+
+export interface TransactionOptions {
+  /** Reads one snapshot and writes nothing, so that there is nothing to wait for. */
+  readOnly?: boolean;
+}
 
 /**
  * Runs `work` in a transaction on a connection of the pool: commits when it ends, rolls back when it throws.
@@ -23,11 +22,12 @@ const IN_FAILED_TRANSACTION = '25P02';
 export async function inClientTransaction<T>(
   pool: Pool,
   work: (client: PoolClient) => Promise<T>,
+  { readOnly = false }: TransactionOptions = {},
 ): Promise<T> {
   const client = await pool.connect();
   let usable = false;
   try {
-    await client.query('BEGIN');
+    await client.query(readOnly ? BEGIN_TO_READ : 'BEGIN');
     let result: T;
     try {
       result = await work(client);
@@ -35,23 +35,11 @@ export async function inClientTransaction<T>(
       usable = await rollBack(client, error);
       throw error;
     }
-    await commit(client);
+    await (readOnly ? client.query('COMMIT') : commit(client));
     usable = true;
     return result;
   } finally {
     client.release(!usable);
-  }
-}
-
-async function commit(client: PoolClient): Promise<void> {
-  try {
-    await client.query(COMMIT);
-  } catch (error) {
-    if (databaseErrorCode(error) !== IN_FAILED_TRANSACTION) throw error;
-    throw new Error(
-      'Nothing was kept: a statement of the transaction failed and its error was swallowed, so nothing can be committed. Let the error out, or put the statement in a savepoint.',
-      { cause: error },
-    );
   }
 }
 

@@ -2,7 +2,7 @@ import { drizzle, NodePgSession, NodePgTransaction } from 'drizzle-orm/node-post
 import { PgDialect } from 'drizzle-orm/pg-core';
 import type { PoolClient } from 'pg';
 
-import { inClientTransaction } from './in-client-transaction.js';
+import { inClientTransaction, type TransactionOptions } from './in-client-transaction.js';
 import type { Pool, Transaction } from './pool.js';
 import * as schema from './schema.js';
 
@@ -20,8 +20,9 @@ const relations = readRelations();
 export async function inTransaction<T>(
   pool: Pool,
   work: (tx: Transaction) => Promise<T>,
+  options: TransactionOptions = {},
 ): Promise<T> {
-  return inClientTransaction(pool, (client) => work(transactionOn(client)));
+  return inClientTransaction(pool, (client) => work(transactionOn(client)), options);
 }
 
 function transactionOn(client: PoolClient): Transaction {

@@ -1,4 +1,5 @@
 export * from './clock-watch.js';
+export { commit } from './commit.js';
 export * from './database-error.js';
 export * from './deleted-comment.js';
 export * from './in-client-transaction.js';

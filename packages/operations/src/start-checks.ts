@@ -1,4 +1,10 @@
-import { DatabaseVersionError, migrationState } from '@ghost/db';
+import {
+  commit,
+  databaseErrorCode,
+  DatabaseVersionError,
+  migrationState,
+  withClient,
+} from '@ghost/db';
 import type { Sql } from '@ghost/queue';
 import { EXIT } from '@ghost/settings';
 import type { KeyRing, VaultError } from '@ghost/vault';
@@ -7,6 +13,8 @@ import { describeDatabase, explainDatabaseTrouble } from './database-trouble.js'
 import { faultOfSecret, LIVE_SECRETS } from './key-check.js';
 import { StartError } from './start-error.js';
 
+/** Access or syntax; of anything else, as a fail-over under way, more is known once the work begins. */
+const REFUSED_CLASS = '42';
 /** Enough to tell a wrong key from one damaged row. */
 const SECRETS_TRIED = 5;
 
@@ -26,11 +34,28 @@ export async function checkDatabase(databaseUrl: string): Promise<void> {
     throw new StartError(EXIT.unavailable, trouble, { cause });
   });
   const [first] = state.pending;
-  if (first === undefined) return;
+  if (first === undefined) return checkCommit(databaseUrl);
   throw new StartError(
     EXIT.config,
     `The database ${where} lacks ${state.pending.length} migration(s) of this version, the first is "${first}". Run "npx ghost migrate", then start again.`,
   );
+}
+
+/** How every transaction ends, tried on an empty one: without the right to it each would be kept and told as failed. */
+async function checkCommit(databaseUrl: string): Promise<void> {
+  try {
+    await withClient({ connectionString: databaseUrl }, async (client) => {
+      await client.query('BEGIN');
+      await commit(client);
+    });
+  } catch (cause) {
+    if (!databaseErrorCode(cause)?.startsWith(REFUSED_CLASS)) return;
+    throw new StartError(
+      EXIT.config,
+      `The database ${describeDatabase(databaseUrl)} does not let its user wait for the disk: ${cause instanceof Error ? cause.message : String(cause)}. Grant it EXECUTE on the function pg_logical_emit_message.`,
+      { cause },
+    );
+  }
 }
 
 /**

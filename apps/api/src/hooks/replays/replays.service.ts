@@ -11,7 +11,6 @@ import {
 import { sqlOf } from '@ghost/queue';
 import type { Settings } from '@ghost/settings';
 import { Inject, Injectable } from '@nestjs/common';
-import { sql } from 'drizzle-orm';
 
 import type { Account } from '../../accounts/current-account.js';
 import { POOL, SETTINGS } from '../../database/tokens.js';
@@ -97,11 +96,14 @@ export class ReplaysService {
     read: (tx: Transaction) => Promise<T>,
   ): Promise<T> {
     return askedOfReplay(() =>
-      inTransaction(this.pool, async (tx) => {
-        await tx.execute(sql`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY`);
-        await requireHookAt(tx, account, path);
-        return read(tx);
-      }),
+      inTransaction(
+        this.pool,
+        async (tx) => {
+          await requireHookAt(tx, account, path);
+          return read(tx);
+        },
+        { readOnly: true },
+      ),
     );
   }
 }
