@@ -12,7 +12,9 @@ export type Call =
   | { call: 'release'; leases: Lease[]; answer: number }
   | { call: 'cancel'; ids: string[]; answer: number }
   | { call: 'redeliver'; ids: string[]; answer: string[] }
-  | { call: 'hold' | 'cancelLater'; lane: string }
+  | { call: 'hold'; lane: string }
+  /** `there`: it found the lane, and held it. */
+  | { call: 'cancelLater'; lane: string; there: boolean }
   | { call: 'cancelSome'; ids: string[]; answer: CancelStep }
   | { call: 'limit'; lane: string; slots: number | null }
   | { call: 'resume'; lane: string; answer: boolean };

@@ -162,6 +162,14 @@ export const KNOWN_INTERLEAVINGS: readonly (readonly Step[])[] = [
     look,
     drain(1),
   ],
+  // One that is not there yet when it is deleted: whoever makes it meanwhile has a lane that nobody deleted.
+  [
+    { do: 'inside', slot: 0, verb: { verb: 'cancelLater', lane: 0 } },
+    run({ verb: 'hold', lane: 0 }),
+    run(commit),
+    run(cancelSome),
+    look,
+  ],
   // What comes back is due before what a step reached already.
   [
     run(jobs(1)),

@@ -56,7 +56,7 @@ export class QueueModel {
       case 'redeliver':
         return this.#redeliver(call);
       case 'cancelLater':
-        if (!this.lane(call.lane).there) return;
+        if (!call.there) return;
         this.lane(call.lane).held = true;
         this.deleted.push(call.lane);
         return;

@@ -12,6 +12,12 @@ import type { Report, TxVerb, Verb } from './steps.js';
 /** Long beside a run's real time, so that what is due in the model is due in the database. */
 /** Why the jobs of a deleted lane are cancelled; others are for another reason. */
 const DELETED = 'deleted';
+/**
+ * Whether this transaction changed a lane. One that is not there cannot be locked, so another may make it before this
+ * transaction ends, and yet after the verb.
+ */
+const CHANGED_HERE =
+  'SELECT EXISTS (SELECT FROM delivery_lane WHERE lane = $1 AND xmin = pg_current_xact_id()::xid) AS there';
 export const UNIT_MS = UNIT_S * 1000;
 /** One for all workers. */
 export const LEASE_UNITS = 3;
@@ -225,9 +231,13 @@ export class VerbPlans {
           if (verb.verb === 'resume') {
             return { call: 'resume', lane, answer: await queue.resume(tx, lane) };
           }
-          if (verb.verb === 'hold') await queue.hold(tx, lane, 'test');
-          else await queue.cancelLater(tx, [{ hookId: this.#hookOf(verb.lane) }], DELETED);
-          return { call: verb.verb, lane };
+          if (verb.verb === 'hold') {
+            await queue.hold(tx, lane, 'test');
+            return { call: 'hold', lane };
+          }
+          await queue.cancelLater(tx, [{ hookId: this.#hookOf(verb.lane) }], DELETED);
+          const [found] = await tx.query<{ there: boolean }>(CHANGED_HERE, [lane]);
+          return { call: 'cancelLater', lane, there: found?.there ?? false };
         });
       }
     }
