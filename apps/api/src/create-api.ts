@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net';
 
 import { createPool, type Pool } from '@ghost/db';
-import { checkDatabase, checkNewestSecrets, StartError } from '@ghost/operations';
+import { checkCommit, checkDatabase, checkNewestSecrets, StartError } from '@ghost/operations';
 import { sqlOfPool } from '@ghost/queue';
 import { EXIT, type Settings } from '@ghost/settings';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
@@ -40,6 +40,7 @@ export async function createApi(options: ApiOptions): Promise<RunningApi> {
   const pool = createApiPool(settings, logger);
   let app: NestFastifyApplication | undefined;
   try {
+    await checkCommit(pool, settings.databaseUrl);
     await checkNewestSecrets(sqlOfPool(pool), settings.keyRing);
     app = await createApp({
       settings,

@@ -1,5 +1,11 @@
 import { ClockWatch, createPool, DELIVERY_CHANNEL, dropConnections, Listener } from '@ghost/db';
-import { checkDatabase, checkNewestSecrets, findUntoldHolds, StartError } from '@ghost/operations';
+import {
+  checkCommit,
+  checkDatabase,
+  checkNewestSecrets,
+  findUntoldHolds,
+  StartError,
+} from '@ghost/operations';
 import { createPostgresQueue, type Queue, sqlOfPool } from '@ghost/queue';
 import { EXIT, readSettings, type Settings, SettingsError } from '@ghost/settings';
 import type { Logger } from 'pino';
@@ -87,6 +93,7 @@ async function start(
     },
   });
   const core = makeCore(settings, log, closers, listener);
+  await checkCommit(core.pool, settings.databaseUrl);
   await checkNewestSecrets(core.sql, settings.keyRing);
   const clock = watchClock(core, listener);
   let stopping = false;

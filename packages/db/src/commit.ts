@@ -10,8 +10,11 @@ const COMMIT =
   "SELECT set_config('synchronous_commit', 'off', true); COMMIT; SELECT pg_logical_emit_message(true, 'ghost', '')";
 /** A statement failed before. */
 const IN_FAILED_TRANSACTION = '25P02';
-/** Deferred constraints are checked by COMMIT itself, which then rolls back. */
-const CONSTRAINT_CLASS = '23';
+/**
+ * What the last statement may fail with, when the commit is over (besides an outage): it may not be called, or was cancelled. Of
+ * anything else COMMIT itself, with what was deferred to it.
+ */
+const AFTER_COMMIT = /^(?:42|57)/u;
 
 /**
  * Commits what is open on a connection, and waits until it is on the disk. After an error other than that of a swallowed one the
@@ -29,7 +32,7 @@ export async function commit(connection: Connection): Promise<void> {
         { cause: error },
       );
     }
-    if (isDatabaseOutage(error) || code?.startsWith(CONSTRAINT_CLASS)) throw error;
+    if (isDatabaseOutage(error) || !AFTER_COMMIT.test(code ?? '')) throw error;
     throw new DatabaseUnavailableError(
       `Nobody knows whether the transaction was kept, as waiting for the disk failed: ${error instanceof Error ? error.message : String(error)}`,
       { cause: error },

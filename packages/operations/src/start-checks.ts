@@ -1,9 +1,9 @@
 import {
-  commit,
   databaseErrorCode,
   DatabaseVersionError,
+  inClientTransaction,
   migrationState,
-  withClient,
+  type Pool,
 } from '@ghost/db';
 import type { Sql } from '@ghost/queue';
 import { EXIT } from '@ghost/settings';
@@ -34,20 +34,20 @@ export async function checkDatabase(databaseUrl: string): Promise<void> {
     throw new StartError(EXIT.unavailable, trouble, { cause });
   });
   const [first] = state.pending;
-  if (first === undefined) return checkCommit(databaseUrl);
+  if (first === undefined) return;
   throw new StartError(
     EXIT.config,
     `The database ${where} lacks ${state.pending.length} migration(s) of this version, the first is "${first}". Run "npx ghost migrate", then start again.`,
   );
 }
 
-/** How every transaction ends, tried on an empty one: without the right to it each would be kept and told as failed. */
-async function checkCommit(databaseUrl: string): Promise<void> {
+/**
+ * Ends an empty transaction as all others: without the right to it each would be kept, and told as failed.
+ * @throws StartError 78 when the database's user may not
+ */
+export async function checkCommit(pool: Pool, databaseUrl: string): Promise<void> {
   try {
-    await withClient({ connectionString: databaseUrl }, async (client) => {
-      await client.query('BEGIN');
-      await commit(client);
-    });
+    await inClientTransaction(pool, () => Promise.resolve());
   } catch (cause) {
     if (!databaseErrorCode(cause)?.startsWith(REFUSED_CLASS)) return;
     throw new StartError(
