@@ -118,9 +118,8 @@ describe('what an old snapshot keeps of lanes', () => {
     if (!first || !second) throw new Error('nothing claimed');
     const lease = JSON.stringify([{ ...LEASE, id: first.id, lease_no: first.leaseNo }]);
     expect(await entriesRead(KEY, `delivery_extend('${lease}', 30000)`)).toBeLessThan(FEW);
-    const outcome = { ...LEASE, id: second.id, lease_no: second.leaseNo, state: 'delivered' };
-    const settlements = JSON.stringify([{ ...outcome, outcome: 'delivered', charged: true }]);
-    const settle = `delivery_settle('${settlements}', ARRAY['${LEASE.lane}'], ARRAY[1::smallint], 1, 10)`;
+    const settle = `delivery_settle('{${second.id}}', '{${second.leaseNo}}', '{${LEASE.lane}}', '{1}', '{delivered}', '{delivered}', '{NULL}',
+      '{true}', '{0}', '{false}', '{NULL}', '{NULL}', '{NULL}', '{NULL}', '{NULL}', '{NULL}', '[[null, null, null]]', '{}', 10)`;
     expect(await entriesRead(KEY, settle)).toBeLessThan(FEW);
   });
 

@@ -1,5 +1,6 @@
-import { toStorableJson } from '@ghost/contract';
+import { toStorableJson, toStorableText } from '@ghost/contract';
 
+import { arrayLiteral } from './array-literal.js';
 import { partHeads } from './common-head.js';
 import type { Settled, SettledOutcome, Settlement, Sql } from '../queue.js';
 
@@ -12,6 +13,9 @@ const STATE: Record<SettledOutcome, Settled['status']> = {
   relay_paused: 'pending',
 };
 
+const FIELDS = 19;
+const SETTLE = `SELECT * FROM delivery_settle(${Array.from({ length: FIELDS }, (_, n) => `$${n + 1}`).join(', ')})`;
+
 /**
  * Writes a batch of outcomes, their history and what they mean for their lanes in one statement.
  * @param slots - of a lane that has no limit of its own: no more can be earned
@@ -23,39 +27,40 @@ export async function settle(
 ): Promise<Settled[]> {
   if (settlements.length === 0) return [];
   const heads = partHeads(settlements.map(({ attempt }) => attempt?.requestHead));
-  const given = settlements.map((settlement, index) => ({
-    id: settlement.id,
-    lease_no: settlement.leaseNo,
-    lane: settlement.lane,
-    version: settlement.version,
-    state: STATE[settlement.outcome],
-    outcome: settlement.outcome,
-    reason: settlement.reason,
-    charged: settlement.charged,
-    delay_ms: Math.round(settlement.delayMs),
-    hold: settlement.outcome === 'held',
-    rest_ms: settlement.laneRestMs === undefined ? null : Math.round(settlement.laneRestMs),
-    fault: settlement.laneFault,
-    started_at: settlement.attempt?.startedAt,
-    message: settlement.attempt?.message,
-    code: settlement.attempt?.status,
-    timings: settlement.attempt?.timings,
-    request_head: heads.own[index],
-    response_head: settlement.attempt?.responseHead,
-    body_excerpt: settlement.attempt?.bodyExcerpt,
-  }));
-  const lanes = [
-    ...new Map(settlements.map((one) => [`${one.lane} ${one.version}`, one])).values(),
-  ];
+  const parts = settlements.map(({ attempt }, index) => [
+    attempt?.timings ?? null,
+    heads.own[index] ?? null,
+    attempt?.responseHead ?? null,
+  ]);
+  const each = (field: (one: Settlement) => string | number | boolean | null | undefined) =>
+    arrayLiteral(settlements.map(field));
+  const text = (field: (one: Settlement) => string | null | undefined) =>
+    each((one) => {
+      const given = field(one);
+      return typeof given === 'string' ? toStorableText(given) : given;
+    });
   const rows = await sql.query<{ id: string; lease_no: string; status: Settled['status'] }>(
-    'SELECT * FROM delivery_settle($1::json, $2, $3, $4, $5, $6::jsonb)',
+    SETTLE,
     [
-      toStorableJson(given),
-      lanes.map(({ lane }) => lane),
-      lanes.map(({ version }) => version),
-      given.length,
-      slots,
+      each((one) => one.id),
+      each((one) => one.leaseNo),
+      each((one) => one.lane),
+      each((one) => one.version),
+      each((one) => STATE[one.outcome]),
+      each((one) => one.outcome),
+      text((one) => one.reason),
+      each((one) => one.charged),
+      each((one) => Math.round(one.delayMs)),
+      each((one) => one.outcome === 'held'),
+      each((one) => (one.laneRestMs === undefined ? null : Math.round(one.laneRestMs))),
+      each((one) => one.laneFault),
+      each((one) => one.attempt?.startedAt),
+      text((one) => one.attempt?.message),
+      each((one) => one.attempt?.status),
+      text((one) => one.attempt?.bodyExcerpt),
+      toStorableJson(parts),
       toStorableJson(heads.common),
+      slots,
     ],
   );
   return rows.map((row) => ({ id: row.id, leaseNo: Number(row.lease_no), status: row.status }));
