@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
 import { type ProofDatabase, startProofDatabase } from '../../../test/support/proof-world.js';
+import { refuseToWaitForDisk } from '../../../test/support/refuse-to-wait-for-disk.js';
 import { Stops } from '../../../test/support/stops.js';
 import { openPool } from '../../../test/support/test-database.js';
 import { waitUntil } from '../../../test/support/wait-until.js';
@@ -79,9 +80,7 @@ test('commits that wake somebody, or wait for one row, are written to the disk t
 test('where waiting for the disk is refused, nobody claims that nothing was kept', async () => {
   await server.pool.query('CREATE ROLE clerk LOGIN');
   await server.pool.query('GRANT SELECT, UPDATE ON counter TO clerk');
-  await server.pool.query(
-    `DO $$ BEGIN EXECUTE (SELECT string_agg('REVOKE EXECUTE ON FUNCTION ' || oid::regprocedure || ' FROM PUBLIC', '; ') FROM pg_proc WHERE proname = 'pg_logical_emit_message'); END $$`,
-  );
+  await refuseToWaitForDisk(server.pool);
   const clerks = openPool(`${server.url}?options=-c%20role%3Dclerk`);
   stops.add(() => clerks.end());
   const failed: unknown = await inClientTransaction(clerks, (client) =>

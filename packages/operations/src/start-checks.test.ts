@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 
 import { expect, onTestFinished, test } from 'vitest';
 
+import { refuseToWaitForDisk } from '../../../test/support/refuse-to-wait-for-disk.js';
 import { createTestDatabase, openPool } from '../../../test/support/test-database.js';
 import { checkCommit } from './start-checks.js';
 
@@ -19,10 +20,7 @@ test('a user who may not wait for the disk is told what is missing, before the f
   onTestFinished(() => clerks.end());
   await expect(checkCommit(clerks, database.url)).resolves.toBeUndefined();
 
-  // The server's own functions are each database's.
-  await pool.query(
-    `DO $$ BEGIN EXECUTE (SELECT string_agg('REVOKE EXECUTE ON FUNCTION ' || oid::regprocedure || ' FROM PUBLIC', '; ') FROM pg_proc WHERE proname = 'pg_logical_emit_message'); END $$`,
-  );
+  await refuseToWaitForDisk(pool);
   await expect(checkCommit(clerks, database.url)).rejects.toMatchObject({
     exitCode: 78,
     message: expect.stringMatching(/Grant it EXECUTE on the function pg_logical_emit_message\.$/u),
