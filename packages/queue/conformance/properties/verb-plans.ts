@@ -9,7 +9,6 @@ import { UNIT_S } from './model-lane.js';
 import type { QueueModel } from './queue-model.js';
 import type { Report, TxVerb, Verb } from './steps.js';
 
-/** Long beside a run's real time, so that what is due in the model is due in the database. */
 /** Why the jobs of a deleted lane are cancelled; others are for another reason. */
 const DELETED = 'deleted';
 /**
@@ -18,6 +17,7 @@ const DELETED = 'deleted';
  */
 const CHANGED_HERE =
   'SELECT EXISTS (SELECT FROM delivery_lane WHERE lane = $1 AND xmin = pg_current_xact_id()::xid) AS there';
+/** Long beside a run's real time, so that what is due in the model is due in the database. */
 export const UNIT_MS = UNIT_S * 1000;
 /** One for all workers. */
 export const LEASE_UNITS = 3;

@@ -1,7 +1,9 @@
+import { toStorableText } from '@ghost/contract';
+
 const QUOTED = /["\\]/gu;
 
 /**
- * Values as the text of a Postgres array; null and undefined are NULL. The driver does the same at twice the time: 1.5 µs more for an
+ * Values as the text of a Postgres array; null and undefined are NULL, texts what Postgres can hold. The driver does the same at twice the time: 1.5 µs more for an
  * outcome of 16 fields (measured).
  */
 export function arrayLiteral(
@@ -13,5 +15,5 @@ export function arrayLiteral(
 function element(value: string | number | boolean | null | undefined): string {
   if (value === null || value === undefined) return 'NULL';
   if (typeof value !== 'string') return String(value);
-  return `"${value.replace(QUOTED, '\\$&')}"`;
+  return `"${toStorableText(value).replace(QUOTED, '\\$&')}"`;
 }

@@ -1,4 +1,4 @@
-import { toStorableJson, toStorableText } from '@ghost/contract';
+import { toStorableJson } from '@ghost/contract';
 
 import { arrayLiteral } from './array-literal.js';
 import { partHeads } from './common-head.js';
@@ -34,11 +34,6 @@ export async function settle(
   ]);
   const each = (field: (one: Settlement) => string | number | boolean | null | undefined) =>
     arrayLiteral(settlements.map(field));
-  const text = (field: (one: Settlement) => string | null | undefined) =>
-    each((one) => {
-      const given = field(one);
-      return typeof given === 'string' ? toStorableText(given) : given;
-    });
   const rows = await sql.query<{ id: string; lease_no: string; status: Settled['status'] }>(
     SETTLE,
     [
@@ -48,16 +43,16 @@ export async function settle(
       each((one) => one.version),
       each((one) => STATE[one.outcome]),
       each((one) => one.outcome),
-      text((one) => one.reason),
+      each((one) => one.reason),
       each((one) => one.charged),
       each((one) => Math.round(one.delayMs)),
       each((one) => one.outcome === 'held'),
       each((one) => (one.laneRestMs === undefined ? null : Math.round(one.laneRestMs))),
       each((one) => one.laneFault),
       each((one) => one.attempt?.startedAt),
-      text((one) => one.attempt?.message),
+      each((one) => one.attempt?.message),
       each((one) => one.attempt?.status),
-      text((one) => one.attempt?.bodyExcerpt),
+      each((one) => one.attempt?.bodyExcerpt),
       toStorableJson(parts),
       toStorableJson(heads.common),
       slots,
