@@ -247,7 +247,7 @@ describe('deleting a repository', () => {
     const statuses = (await Promise.all(posting)).map(({ status }) => status);
     expect(statuses.filter((status) => ![200, 201, 404].includes(status))).toEqual([]);
     await untilFannedOut();
-    expect((await jobs()).filter(({ status }) => status === 'pending')).toEqual([]);
+    await untilEnded();
   });
 });
 
