@@ -21,7 +21,7 @@ const HOOKS = 1_000;
 const JOBS = 12_000;
 /** A fresh process is slow until its code is compiled. */
 const WARM_UP_JOBS_EACH = 2_000;
-const ROUNDS = 3;
+const ROUNDS = 5;
 const COUNTS = [1, 2, 4] as const;
 const BOUNDS: Readonly<Record<number, number>> = { 2: 0.85, 4: 0.7 };
 

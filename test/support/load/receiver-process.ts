@@ -5,6 +5,8 @@ import { createServer, type Socket } from 'node:net';
 import type { Arrival, ReceiverReport } from './receiver.js';
 
 const LOOPBACK = '127.0.0.1';
+/** Where a queue of connections overflows the kernel drops what comes, and who connects tries again after a second. */
+const BACKLOG = 4_096;
 const ANSWER = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-type: text/plain\r\n\r\nok';
 
 const arrivals: Arrival[] = [];
@@ -35,7 +37,7 @@ const server = createServer({ noDelay: true }, (socket) => {
     }
   });
 });
-server.listen(0, LOOPBACK, () => {
+server.listen(0, LOOPBACK, BACKLOG, () => {
   const address = server.address();
   const port = address !== null && typeof address === 'object' ? address.port : 0;
   console.log(`receiver on ${port}`);
