@@ -77,6 +77,31 @@ test('leases that are due together with one whose job somebody holds are extende
   expect(target.requests()).toHaveLength(1 + others.length);
 });
 
+test('a job that somebody holds before it is claimed holds up no other lane, and is sent once it is let go', async () => {
+  const target = await receiver();
+  const [hook, ...others] = await Promise.all(
+    Array.from({ length: 1 + OTHERS }, () => seed.hook(target.url)),
+  );
+  // Due for longest, so every claim meets it first.
+  const [held = ''] = await seed.webhooks([hook ?? 0]);
+  const release = await holdRow(seed.pool, 'delivery_job', 'id', held);
+  onTestFinished(release);
+  const { lines } = await startWorker(databaseUrl);
+  await delivered(await seed.webhooks(others));
+  await delivered(await seed.webhooks(others));
+  expect(target.requests()).toHaveLength(2 * OTHERS);
+  expect(lines.find(({ event }) => event === 'delivery.jobs_held')).toMatchObject({
+    kind: 'webhook',
+    lanes: [hookLane(hook ?? 0)],
+  });
+
+  await release();
+  await seed.pool.query('UPDATE delivery_lane SET not_before = NULL, next_at = now()');
+  await seed.pool.query(`SELECT pg_notify('ghost_delivery', '')`);
+  await delivered([held]);
+  expect(target.requests()).toHaveLength(2 * OTHERS + 1);
+});
+
 async function leaseEnds(): Promise<Map<string, number>> {
   const { rows } = await seed.pool.query<{ id: string; ends: number }>(
     `SELECT id, extract(epoch FROM lease_until)::float8 AS ends FROM delivery_job`,

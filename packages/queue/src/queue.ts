@@ -113,6 +113,8 @@ export interface NextDue {
 export interface Claim {
   jobs: ClaimedJob[];
   unreadable: UnreadableJob[];
+  /** Lanes that rest from now on, as a transaction that is open holds a job of them. */
+  held: readonly string[];
   /** What the engine was told to read with the jobs, as it was once they were taken; null where it was told nothing. */
   beside: unknown;
 }

@@ -27,6 +27,9 @@ const EMPTY_WITHIN_MS = 15_000;
 /** Where it never is (mails wait for minutes for a relay with a low rate), it is run beside what is not quick. */
 const CROWDED_MS = 2_000;
 const SUSPECT_RETRY_MS = 60_000;
+/** Each lane of which a job is held is met again and again for as long as that lasts: it is said so often, with so many of their names. */
+const HELD_AGAIN_MS = 60_000;
+const HELD_NAMED = 10;
 /** While something is pending a host must not put the process to sleep: its question is the byte that keeps it awake. */
 const LONGEST_SLEEP_MS = 5 * 60_000;
 
@@ -73,6 +76,7 @@ export class Pump {
   #suspectsAskedAt = Number.NEGATIVE_INFINITY;
   /** Lanes without a recent success were left out of the last question: their share was used up. */
   #slowLeftOut = false;
+  #heldSaidAt = Number.NEGATIVE_INFINITY;
   #lanes = FEWEST_LANES;
   #lockedMs = FIRST_LOCKED_MS;
   #faultMs = FIRST_FAULT_MS;
@@ -185,10 +189,21 @@ export class Pump {
     const startedAt = performance.now();
     const claim = await this.#inTime(asked);
     database.answered();
+    if (claim.held.length > 0) this.#sayHeld(claim.held);
     const got = claim.jobs.length + claim.unreadable.length;
     onClaim?.(performance.now() - startedAt, got);
     if (got > 0) this.#hands.taking(got, () => deliver(claim));
     return got;
+  }
+
+  #sayHeld(lanes: readonly string[]): void {
+    const { log, kind } = this.#options;
+    if (performance.now() < this.#heldSaidAt + HELD_AGAIN_MS) return;
+    this.#heldSaidAt = performance.now();
+    log.warn(
+      { event: 'delivery.jobs_held', kind, lanes: lanes.slice(0, HELD_NAMED), of: lanes.length },
+      'A transaction that is open holds jobs of these lanes, which rest until it ends: see pg_stat_activity',
+    );
   }
 
   /** `fruitful`: the last claim brought jobs, so what is still due is worth a claim at once. */

@@ -49,7 +49,7 @@ test.each([
 });
 
 test('a claim that finds nothing reads nothing beside it', async () => {
-  expect(await queue.claim(CLAIM)).toEqual({ jobs: [], unreadable: [], beside: null });
+  expect(await queue.claim(CLAIM)).toEqual({ jobs: [], unreadable: [], held: [], beside: null });
   expect(await asked()).toBe(0);
 });
 

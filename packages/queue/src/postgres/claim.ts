@@ -22,10 +22,14 @@ interface ClaimedRow {
   beside?: unknown;
 }
 
+/** A lane that rests, as somebody holds a job of it. */
+type HeldRow = Pick<ClaimedRow, 'lane' | 'beside'> & { id: null };
+type Found = Claim & { held: string[] };
+
 // Times as numbers: two parsed dates a job were 3 % of the CPU (measured).
 const COLUMNS = `id, lane, lease_no, attempts, tries, redelivery, extract(epoch FROM expires_at)::float8 * 1000 AS expires_ms,
     event_id, hook_id, repository_id, account_id, own, content_id, body, parts, facts`;
-const CALL = 'delivery_claim($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)';
+const CALL = 'delivery_claim($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)';
 const CLAIM = `SELECT ${COLUMNS} FROM ${CALL}`;
 const NO_SHARES: Shares = { ownerMost: 1_000_000, hostMost: 1_000_000, owners: {}, hosts: {} };
 
@@ -51,6 +55,8 @@ interface Limits {
   leaseMs: number;
   /** See `PostgresQueueOptions`. */
   beside: string | undefined;
+  /** Waits for no job that somebody holds. */
+  careful: boolean;
 }
 
 /** Leases due jobs in one round trip and joins each with its shared content into a finished job. */
@@ -66,24 +72,32 @@ export async function claim(sql: Sql, capacity: Capacity, limits: Limits): Promi
     shares = NO_SHARES,
   } = capacity;
   const { beside } = limits;
-  const rows = await sql.query<ClaimedRow>(beside === undefined ? CLAIM : claimBeside(beside), [
-    kind,
-    version,
-    jobs,
-    slowJobs,
-    alone,
-    lanes,
-    limits.slots,
-    limits.leaseMs,
-    shares.ownerMost,
-    shares.hostMost,
-    JSON.stringify({ owners: shares.owners, hosts: shares.hosts }),
-  ]);
+  const rows = await sql.query<ClaimedRow | HeldRow>(
+    beside === undefined ? CLAIM : claimBeside(beside),
+    [
+      kind,
+      version,
+      jobs,
+      slowJobs,
+      alone,
+      lanes,
+      limits.slots,
+      limits.leaseMs,
+      shares.ownerMost,
+      shares.hostMost,
+      JSON.stringify({ owners: shares.owners, hosts: shares.hosts }),
+      limits.careful,
+    ],
+  );
   const contents = new Map<string, ClaimedRow>();
-  const found: Claim = { jobs: [], unreadable: [], beside: rows[0]?.beside ?? null };
+  const found: Found = { jobs: [], unreadable: [], held: [], beside: rows[0]?.beside ?? null };
   if (rows.length === 0) return found;
   const { finish } = await (finishing ??= loadFinish());
   for (const row of rows) {
+    if (row.id === null) {
+      found.held.push(row.lane);
+      continue;
+    }
     // Only the first job of a content carries it.
     if (row.body !== null || row.parts !== null) contents.set(row.content_id, row);
     const lease: Lease = {

@@ -5,6 +5,7 @@ import type { Queue } from '../queue.js';
 import { cancel } from './cancel.js';
 import { cancelLater } from './cancel-later.js';
 import { cancelSome } from './cancel-some.js';
+import { carefulClaims } from './careful-claims.js';
 import { claim } from './claim.js';
 import { confirm } from './confirm.js';
 import { enqueue } from './enqueue.js';
@@ -51,6 +52,7 @@ export function createPostgresQueue(options: PostgresQueueOptions): Queue {
   const leaseMs = options.leaseMs ?? DEFAULT_LEASE_MS;
   const slots = options.laneSlots ?? DEFAULT_LANE_SLOTS;
   const { beside = {}, lockWithinMs } = options;
+  const carefully = carefulClaims(() => performance.now());
   const bounded = lockWithinMs === undefined ? sql : sqlWithLockTimeout(options.pool, lockWithinMs);
   return {
     storeContent,
@@ -63,7 +65,10 @@ export function createPostgresQueue(options: PostgresQueueOptions): Queue {
     limit,
     limitRate,
     redeliver,
-    claim: (capacity) => claim(sql, capacity, { slots, leaseMs, beside: beside[capacity.kind] }),
+    claim: (capacity) =>
+      carefully((careful) =>
+        claim(sql, capacity, { slots, leaseMs, beside: beside[capacity.kind], careful }),
+      ),
     settle: (settlements) =>
       unlessLocked(sql, settlements, () => settle(bounded, settlements, slots)),
     extend: (leases) => unlessLocked(sql, leases, () => extend(bounded, leases, leaseMs)),
