@@ -6,13 +6,13 @@ import type { Pool } from '@ghost/db';
  */
 export async function holdRow(
   pool: Pool,
-  table: 'delivery_lane' | 'delivery_job',
+  table: 'delivery_lane' | 'delivery_job' | 'outbox_event' | 'repository',
   key: 'lane' | 'id',
   value: string,
 ): Promise<() => Promise<void>> {
   const client = await pool.connect();
   await client.query('BEGIN');
-  await client.query(`SELECT FROM ${table} WHERE ${key} = $1 FOR UPDATE`, [value]);
+  await client.query(`SELECT FROM ${table} WHERE ${key} = $1 FOR NO KEY UPDATE`, [value]);
   let held = true;
   return async () => {
     if (!held) return;

@@ -9,6 +9,8 @@ const BEGIN_TO_READ = 'BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY';
 export interface TransactionOptions {
   /** Reads one snapshot and writes nothing, so that there is nothing to wait for. */
   readOnly?: boolean;
+  /** A statement that waits longer for another transaction fails with 55P03; left out: what the connection has. */
+  lockWithinMs?: number;
 }
 
 /**
@@ -22,12 +24,17 @@ export interface TransactionOptions {
 export async function inClientTransaction<T>(
   pool: Pool,
   work: (client: PoolClient) => Promise<T>,
-  { readOnly = false }: TransactionOptions = {},
+  { readOnly = false, lockWithinMs }: TransactionOptions = {},
 ): Promise<T> {
   const client = await pool.connect();
   let usable = false;
   try {
-    await client.query(readOnly ? BEGIN_TO_READ : 'BEGIN');
+    const begin = readOnly ? BEGIN_TO_READ : 'BEGIN';
+    await client.query(
+      lockWithinMs === undefined
+        ? begin
+        : `${begin}; SET LOCAL lock_timeout = ${Math.round(lockWithinMs)}`,
+    );
     let result: T;
     try {
       result = await work(client);

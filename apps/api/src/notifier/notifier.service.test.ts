@@ -264,7 +264,10 @@ describe('an audience of any size', () => {
       const mine = claimed.find((row) => row.event.id === event.id);
       if (mine === undefined) throw new Error('The event was not claimed');
       const counting = countingNotifier();
-      const outcome = await fanOutPage(world.pool, world.queue, counting, mine, 0);
+      const outcome = await fanOutPage(world.pool, world.queue, counting, mine, {
+        pauseMs: 0,
+        lockWithinMs: 10_000,
+      });
       expect(outcome).toMatchObject({ state: 'saved', jobs: 1000, last: false });
       // The first page also counts whether there are more than 1,000.
       expect(counting.read['watch']).toBeLessThanOrEqual(mine.cursor === null ? 2001 : 1000);

@@ -6,6 +6,7 @@ import { orAfter } from '../or-after.js';
 import type { DeliveryWake } from './delivery-wake.js';
 import type { PageOutcome } from './fan-out-page.js';
 import type { ClaimedProgress } from './fanout-consumer.js';
+import { HeldUp } from './held-up.js';
 import type { OutboxProgress } from './outbox-progress.js';
 
 /** Pages under way at once, so rows claimed at once: a row is charged when it starts. */
@@ -24,8 +25,8 @@ const FAILURE_EVENT = {
 
 export interface OutboxDrainParts {
   progress: OutboxProgress;
-  /** Hands a page to its consumer. */
-  dispatch: (claimed: ClaimedProgress) => Promise<PageOutcome>;
+  /** Hands a page to its consumer; whatever it needs may be held by somebody for so long. */
+  dispatch: (claimed: ClaimedProgress, lockWithinMs: number) => Promise<PageOutcome>;
   delivery: Pick<DeliveryWake, 'wake'>;
   logger: Logger;
 }
@@ -42,6 +43,7 @@ export class OutboxDrain {
   /** Pages in a row that an outage broke off. */
   private brokenPages = 0;
   private saved = false;
+  private readonly heldUp = new HeldUp(() => performance.now());
 
   constructor(private readonly parts: OutboxDrainParts) {}
 
@@ -137,7 +139,7 @@ export class OutboxDrain {
   private async run(claimed: ClaimedProgress): Promise<void> {
     const startedAt = performance.now();
     try {
-      const outcome = await this.parts.dispatch(claimed);
+      const outcome = await this.parts.dispatch(claimed, this.heldUp.patienceMs);
       const line = {
         event_id: claimed.event.id,
         type: claimed.event.type,
@@ -156,6 +158,7 @@ export class OutboxDrain {
     outcome: PageOutcome,
     line: object,
   ): Promise<void> {
+    if (outcome.state !== 'held_up') this.heldUp.forget(claimed);
     switch (outcome.state) {
       case 'saved': {
         const { jobs, skipped, last } = outcome;
@@ -170,6 +173,20 @@ export class OutboxDrain {
         // Its lease was lost to another start: nothing was written.
         this.parts.logger.info({ event: 'outbox.fenced', ...line });
         return;
+      case 'held_up': {
+        const { times, againMs } = this.heldUp.note(claimed);
+        // Once, however long it lasts.
+        this.parts.logger[times === 1 ? 'warn' : 'debug'](
+          {
+            event: 'outbox.held_up',
+            ...line,
+            ...describeError(outcome.error),
+            again_in_ms: againMs,
+          },
+          'A transaction that is open holds what this event needs, which waits until it ends: see pg_stat_activity',
+        );
+        return this.parts.progress.giveBack([claimed], againMs);
+      }
       case 'failed': {
         const described = describeError(outcome.error);
         const { attempts } = claimed;

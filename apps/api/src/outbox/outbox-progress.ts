@@ -35,8 +35,7 @@ export class OutboxProgress {
   async tidy(): Promise<void> {
     await this.payBack(0);
     if (this.#swept) return;
-    await closeEndedEvents(this.#sql);
-    this.#swept = true;
+    this.#swept = await closeEndedEvents(this.#sql);
   }
 
   /** The next drain looks again for events that somebody ended and nobody closed. */
@@ -53,7 +52,7 @@ export class OutboxProgress {
     const ended = this.#ended;
     this.#ended = [];
     try {
-      return await claimDueProgress(this.#sql, {
+      const found = await claimDueProgress(this.#sql, {
         rows,
         idle,
         leaseMs: LEASE_MS,
@@ -62,6 +61,8 @@ export class OutboxProgress {
         known: KNOWN_EVENTS,
         ended,
       });
+      if (found.leftOpen) this.sweepAgain();
+      return found;
     } catch (error) {
       this.#ended.push(...ended);
       throw error;
@@ -86,9 +87,9 @@ export class OutboxProgress {
     });
   }
 
-  /** Gives back rows that were not started, due at once. */
-  async giveBack(rows: readonly ClaimedProgress[]): Promise<void> {
-    await giveBackHeldProgress(this.#sql, rows, 0);
+  /** Gives back rows that were not started, or could not go on, uncharged; due at once unless said otherwise. */
+  async giveBack(rows: readonly ClaimedProgress[], delayMs = 0): Promise<void> {
+    await giveBackHeldProgress(this.#sql, rows, delayMs);
   }
 
   /** Notes a start that an outage broke off. */

@@ -256,7 +256,12 @@ describe('a fan-out that runs again', () => {
     await world.pool.query('UPDATE outbox_progress SET lease_no = lease_no + 1');
     for (const row of claimed) {
       const consumer = row.consumer === 'notifier' ? world.notifier : world.webhooks;
-      expect(await fanOutPage(world.pool, world.queue, consumer, row, 0)).toEqual({
+      expect(
+        await fanOutPage(world.pool, world.queue, consumer, row, {
+          pauseMs: 0,
+          lockWithinMs: 10_000,
+        }),
+      ).toEqual({
         state: 'fenced',
       });
       expect(await progress.fail(row, 'too late')).toBe('fenced');

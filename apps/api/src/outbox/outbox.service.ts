@@ -89,7 +89,7 @@ export class OutboxService implements OnApplicationBootstrap, OnApplicationShutd
     });
     this.pages = new OutboxDrain({
       progress: this.progress,
-      dispatch: (claimed) => this.dispatch(claimed),
+      dispatch: (claimed, lockWithinMs) => this.dispatch(claimed, lockWithinMs),
       delivery: this.delivery,
       logger,
     });
@@ -219,14 +219,11 @@ export class OutboxService implements OnApplicationBootstrap, OnApplicationShutd
   }
 
   /** Hands a page to its consumer. Each has its own progress: one that fails stops no other. */
-  private async dispatch(claimed: ClaimedProgress): Promise<PageOutcome> {
-    return fanOutPage(
-      this.pool,
-      this.queue,
-      this.consumer(claimed.consumer),
-      claimed,
-      PAGE_PAUSE_MS,
-    );
+  private async dispatch(claimed: ClaimedProgress, lockWithinMs: number): Promise<PageOutcome> {
+    return fanOutPage(this.pool, this.queue, this.consumer(claimed.consumer), claimed, {
+      pauseMs: PAGE_PAUSE_MS,
+      lockWithinMs,
+    });
   }
 
   private consumer(name: Consumer): FanoutConsumer {

@@ -20,6 +20,11 @@ export interface ClaimLimits {
   ended: readonly string[];
 }
 
+/** An event that ended is still open, as somebody holds it. */
+interface LeftOpen {
+  event_id: null;
+}
+
 interface ClaimedRow {
   event_id: string;
   consumer: Consumer;
@@ -39,6 +44,8 @@ export interface ClaimedRows {
   claimed: ClaimedProgress[];
   /** Rows whose process died at every start: set aside by this claim. */
   setAside: { eventId: string; consumer: Consumer; type: string; error: string }[];
+  /** Somebody holds an event that ended: it has to be closed another time. */
+  leftOpen: boolean;
 }
 
 /**
@@ -47,7 +54,7 @@ export interface ClaimedRows {
  * function, in the migration of its name.
  */
 export async function claimDueProgress(sql: Sql, limits: ClaimLimits): Promise<ClaimedRows> {
-  const rows = await sql.query<ClaimedRow>(
+  const rows = await sql.query<ClaimedRow | LeftOpen>(
     'SELECT * FROM outbox_claim($1, $2, $3, $4, $5::text[], $6::text[], $7::uuid[], $8)',
     [
       limits.rows,
@@ -60,8 +67,12 @@ export async function claimDueProgress(sql: Sql, limits: ClaimLimits): Promise<C
       DIED_EACH_TIME,
     ],
   );
-  const found: ClaimedRows = { claimed: [], setAside: [] };
+  const found: ClaimedRows = { claimed: [], setAside: [], leftOpen: false };
   for (const row of rows) {
+    if (row.event_id === null) {
+      found.leftOpen = true;
+      continue;
+    }
     const { consumer, type } = row;
     if (!row.set_aside) found.claimed.push(toClaimed(row));
     else found.setAside.push({ eventId: row.event_id, consumer, type, error: DIED_EACH_TIME });
