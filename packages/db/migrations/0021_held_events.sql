@@ -1,11 +1,14 @@
+DROP FUNCTION outbox_claim(integer, boolean, integer, integer, text[], text[], uuid[], text);
+--> statement-breakpoint
+
 -- Closes the events that ended since the claim before and now wait for no consumer. Then leases up to
 -- p_rows due rows that nobody holds, oldest first, and charges each a start; by state, never by id,
 -- as lower ids may commit later. A row whose lease ran out is a suspect: its process died, and it may
 -- have been what killed it. Nothing younger is taken before it, and it is taken alone, where nothing
 -- else runs (p_idle). A row that had p_max_attempts starts without progress is set aside.
-CREATE OR REPLACE FUNCTION outbox_claim(
+CREATE FUNCTION outbox_claim(
   p_rows integer, p_idle boolean, p_lease_ms integer, p_max_attempts integer, p_consumers text[], p_known text[],
-  p_ended uuid[], p_died text
+  p_ended uuid[], p_died text, p_tell boolean DEFAULT false
 )
 RETURNS TABLE (
   event_id uuid, consumer text, cursor text, attempts smallint, lease_no bigint, set_aside boolean, suspect boolean,
@@ -19,10 +22,17 @@ BEGIN
   -- Asked after the commit of each consumer's last page, so of two that end at once the later sees both.
   IF cardinality(p_ended) > 0 THEN
     UPDATE outbox_event e SET processed_at = now()
-    WHERE e.id = ANY (ARRAY(SELECT o.id FROM outbox_event o WHERE o.id = ANY (p_ended) FOR NO KEY UPDATE SKIP LOCKED))
-      AND e.processed_at IS NULL
-      AND NOT EXISTS (SELECT FROM outbox_progress o WHERE o.event_id = e.id AND o.done_at IS NULL);
-    -- One that somebody holds is closed another time: to wait for it here would keep every event waiting. Told by a row of nulls.
+    WHERE e.id = ANY (ARRAY(
+        -- Only what ended: of two that end at once the earlier must not keep the later from it.
+        SELECT c.id FROM outbox_event c
+        WHERE c.id = ANY (p_ended) AND c.processed_at IS NULL
+          AND NOT EXISTS (SELECT FROM outbox_progress o WHERE o.event_id = c.id AND o.done_at IS NULL)
+        FOR NO KEY UPDATE SKIP LOCKED
+      ))
+      AND e.processed_at IS NULL;
+  END IF;
+  -- One that somebody holds is closed another time: to wait for it here would keep every event waiting. Told by a row of nulls.
+  IF p_tell AND cardinality(p_ended) > 0 THEN
     RETURN QUERY
     SELECT NULL::uuid, NULL::text, NULL::text, NULL::smallint, NULL::bigint, NULL::boolean, NULL::boolean, NULL::text, NULL::smallint,
       NULL::bigint, NULL::jsonb, NULL::timestamptz

@@ -6,18 +6,17 @@ const PATIENCE_MS = 2_000;
 const IMPATIENCE_MS = 250;
 const IMPATIENT_FOR_MS = 15_000;
 const FIRST_AGAIN_MS = 1_000;
-const LONGEST_AGAIN_MS = 60_000;
+const LONGEST_AGAIN_MS = 30_000;
 /** Some end in another process, and nobody forgets them here. */
 const MOST_KNOWN = 10_000;
 
 /**
- * What waits for somebody who holds what its page needs (a repository, a hook's lane) in a transaction that does not end: how long a page
- * may wait for that, and when it is tried again.
+ * Repositories whose pages wait for somebody who holds what they need (the repository, a hook's lane) in a transaction that does not end,
+ * by consumer: how long a page may wait for that, and when one of them is tried again.
  */
 export class HeldUp {
   readonly #now: () => number;
-  /** How often in a row, by event and consumer. */
-  readonly #times = new Map<string, number>();
+  readonly #known = new Map<string, { times: number; until: number }>();
   #lastAt = Number.NEGATIVE_INFINITY;
 
   /** @param now - monotonic, in milliseconds */
@@ -26,26 +25,37 @@ export class HeldUp {
   }
 
   /** How long a page may wait for a lock now. */
-  get patienceMs(): number {
-    return this.#now() - this.#lastAt < IMPATIENT_FOR_MS ? IMPATIENCE_MS : PATIENCE_MS;
+  patienceMs(claimed: ClaimedProgress): number {
+    const justNow = this.#now() - this.#lastAt < IMPATIENT_FOR_MS;
+    return justNow || this.#known.has(keyOf(claimed)) ? IMPATIENCE_MS : PATIENCE_MS;
   }
 
-  /** Notes that a page waited in vain; tells how often in a row, and when to try it again. */
+  /** For how long it is not worth trying; 0 where it is. */
+  againMs(claimed: ClaimedProgress): number {
+    return Math.max(0, (this.#known.get(keyOf(claimed))?.until ?? 0) - this.#now());
+  }
+
+  /** Notes that a page waited in vain; tells how often in a row that was, and when to try again. */
   note(claimed: ClaimedProgress): { times: number; againMs: number } {
-    this.#lastAt = this.#now();
+    const now = this.#now();
+    this.#lastAt = now;
     const key = keyOf(claimed);
-    const times = (this.#times.get(key) ?? 0) + 1;
-    if (this.#times.size >= MOST_KNOWN) this.#times.clear();
-    this.#times.set(key, times);
-    return { times, againMs: Math.min(LONGEST_AGAIN_MS, FIRST_AGAIN_MS * 2 ** (times - 1)) };
+    const known = this.#known.get(key) ?? { times: 0, until: Number.NEGATIVE_INFINITY };
+    // Those that were tried together count once.
+    if (now < known.until) return { times: known.times, againMs: known.until - now };
+    const times = known.times + 1;
+    const againMs = Math.min(LONGEST_AGAIN_MS, FIRST_AGAIN_MS * 2 ** (times - 1));
+    if (this.#known.size >= MOST_KNOWN) this.#known.clear();
+    this.#known.set(key, { times, until: now + againMs });
+    return { times, againMs };
   }
 
-  /** It ended some other way. */
+  /** A page of it ended some other way. */
   forget(claimed: ClaimedProgress): void {
-    this.#times.delete(keyOf(claimed));
+    this.#known.delete(keyOf(claimed));
   }
 }
 
 function keyOf({ event, consumer }: ClaimedProgress): string {
-  return `${event.id} ${consumer}`;
+  return `${event.repositoryId ?? event.id} ${consumer}`;
 }

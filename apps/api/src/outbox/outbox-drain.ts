@@ -139,7 +139,9 @@ export class OutboxDrain {
   private async run(claimed: ClaimedProgress): Promise<void> {
     const startedAt = performance.now();
     try {
-      const outcome = await this.parts.dispatch(claimed, this.heldUp.patienceMs);
+      const againMs = this.heldUp.againMs(claimed);
+      if (againMs > 0) return await this.parts.progress.giveBack([claimed], againMs);
+      const outcome = await this.parts.dispatch(claimed, this.heldUp.patienceMs(claimed));
       const line = {
         event_id: claimed.event.id,
         type: claimed.event.type,
@@ -175,7 +177,7 @@ export class OutboxDrain {
         return;
       case 'held_up': {
         const { times, againMs } = this.heldUp.note(claimed);
-        // Once, however long it lasts.
+        // Said once a repository and consumer, however long it lasts.
         this.parts.logger[times === 1 ? 'warn' : 'debug'](
           {
             event: 'outbox.held_up',
@@ -183,9 +185,9 @@ export class OutboxDrain {
             ...describeError(outcome.error),
             again_in_ms: againMs,
           },
-          'A transaction that is open holds what this event needs, which waits until it ends: see pg_stat_activity',
+          'A transaction that is open holds what events of this repository need, which wait until it ends: see pg_stat_activity',
         );
-        return this.parts.progress.giveBack([claimed], againMs);
+        return this.parts.progress.putOff(claimed, againMs);
       }
       case 'failed': {
         const described = describeError(outcome.error);

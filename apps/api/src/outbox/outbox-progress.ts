@@ -8,6 +8,7 @@ import { closeEndedEvents } from './sql/close-ended-events.js';
 import { failHeldProgress, type FailedProgress } from './sql/fail-held-progress.js';
 import { giveBackHeldProgress } from './sql/give-back-held-progress.js';
 import { nextDueProgress } from './sql/next-due-progress.js';
+import { putOffDueProgress } from './sql/put-off-due-progress.js';
 
 /** After this many starts without progress an event is set aside for that consumer, with its error. */
 const MAX_ATTEMPTS = 5;
@@ -36,6 +37,11 @@ export class OutboxProgress {
     await this.payBack(0);
     if (this.#swept) return;
     this.#swept = await closeEndedEvents(this.#sql);
+  }
+
+  /** Whether {@link tidy} has something to do to which nothing that is due will lead. */
+  get isUntidy(): boolean {
+    return !this.#swept || this.#owed.length > 0;
   }
 
   /** The next drain looks again for events that somebody ended and nobody closed. */
@@ -89,7 +95,16 @@ export class OutboxProgress {
 
   /** Gives back rows that were not started, or could not go on, uncharged; due at once unless said otherwise. */
   async giveBack(rows: readonly ClaimedProgress[], delayMs = 0): Promise<void> {
-    await giveBackHeldProgress(this.#sql, rows, delayMs);
+    this.#owed.push(...(await giveBackHeldProgress(this.#sql, rows, delayMs)));
+  }
+
+  /** Gives back a row that somebody holds up, and whatever else is due of its repository for its consumer. */
+  async putOff(claimed: ClaimedProgress, delayMs: number): Promise<void> {
+    await this.giveBack([claimed], delayMs);
+    const { repositoryId } = claimed.event;
+    if (repositoryId !== null) {
+      await putOffDueProgress(this.#sql, repositoryId, claimed.consumer, delayMs);
+    }
   }
 
   /** Notes a start that an outage broke off. */
@@ -100,8 +115,8 @@ export class OutboxProgress {
   /** Takes back what an outage charged. The rows stay owed until the database has said yes. */
   async payBack(delayMs: number): Promise<void> {
     const owed = [...this.#owed];
-    await giveBackHeldProgress(this.#sql, owed, delayMs);
-    this.#owed = this.#owed.filter((row) => !owed.includes(row));
+    const locked = await giveBackHeldProgress(this.#sql, owed, delayMs);
+    this.#owed = this.#owed.filter((row) => !owed.includes(row) || locked.includes(row));
   }
 
   /** Milliseconds until something unfinished is due, 0 when it is overdue; null when nothing is unfinished. */

@@ -48,6 +48,8 @@ const RETRY_INTERVAL_MS = 15 * 60_000;
 const PAGE_PAUSE_MS = 100;
 /** A due row that could not be claimed is held by somebody's open page: looking at once would spin. */
 const OVERDUE_WAIT_MS = 250;
+/** An event that ended could not be closed, or progress not given back, as somebody holds it. */
+const TIDY_AGAIN_MS = 2_000;
 const RECONNECT_DELAY_MS = 5000;
 const LONGEST_RECONNECT_MS = 60_000;
 
@@ -190,8 +192,9 @@ export class OutboxService implements OnApplicationBootstrap, OnApplicationShutd
         this.retention.worked();
         this.cancelling.worked();
       }
-      if (dueInMs === null) return;
-      this.wakeIn(dueInMs === 0 ? OVERDUE_WAIT_MS : Math.min(dueInMs, RETRY_INTERVAL_MS));
+      const longestMs = this.progress.isUntidy ? TIDY_AGAIN_MS : RETRY_INTERVAL_MS;
+      if (dueInMs === null && !this.progress.isUntidy) return;
+      this.wakeIn(dueInMs === 0 ? OVERDUE_WAIT_MS : Math.min(dueInMs ?? longestMs, longestMs));
     } catch (error) {
       const delayMs = Math.min(LONGEST_RECONNECT_MS, RECONNECT_DELAY_MS * 2 ** this.failedDrains);
       this.failedDrains += 1;

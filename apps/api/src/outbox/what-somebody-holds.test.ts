@@ -3,10 +3,11 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 
 import { FanoutWorld } from '../../../../test/support/fanout-world.js';
 import { holdRow } from '../../../../test/support/hold-row.js';
+import { isBlocked, untilBlocked } from '../../../../test/support/until-blocked.js';
 import { waitUntil } from '../../../../test/support/wait-until.js';
 
-/** More pages than a process has under way at once. */
-const MANY = 6;
+/** More pages than a process has under way at once, by so many that to try each would take longer than the test waits. */
+const MANY = 100;
 
 let world: FanoutWorld;
 const releases: (() => Promise<void>)[] = [];
@@ -77,8 +78,49 @@ test('an ended event that somebody holds keeps no other waiting, and is closed l
     { what: 'its consumers to end' },
   );
   await world.untilProcessed(await world.publishComment(place));
+  // Nothing else happens any more.
   await release();
-  const last = await world.publishComment(place);
-  await world.untilProcessed(last, event);
+  await world.untilProcessed(event);
   expect(outbox.lines.filter(({ event: name }) => name === 'outbox.drain_failed')).toEqual([]);
+});
+
+test('of two processes that close an event the one that saw it end does, whatever the other is about', async () => {
+  const place = await followedPlace('free.example');
+  const event = await world.publishComment(place);
+  const done = (consumer: string) =>
+    world.pool.query(
+      'UPDATE outbox_progress SET done_at = now() WHERE event_id = $1 AND consumer = $2',
+      [event, consumer],
+    );
+  const close = `SELECT event_id FROM outbox_claim(0, false, 10000, 5, '{}', '{}', ARRAY[$1::uuid], 'died', true)`;
+  await done('notifier');
+  const earlier = await world.pool.connect();
+  await earlier.query('BEGIN');
+  expect((await earlier.query(close, [event])).rows).toEqual([]);
+  await done('webhook-fanout');
+  expect((await world.pool.query(close, [event])).rows).toEqual([]);
+  await earlier.query('COMMIT');
+  earlier.release();
+  await world.untilProcessed(event);
+});
+
+test('a page is given back beside somebody who took hold of its progress meanwhile, and uncharged once they let go', async () => {
+  const held = await followedPlace('held.example');
+  const free = await followedPlace('free.example');
+  await hold('repository', 'id', String(held.repositoryId));
+  const waiting = await world.publishComment(held);
+  const { lines } = await world.startOutbox();
+  await untilBlocked(world.pool, 'the pages to wait', 2);
+  // In line for the rows behind the pages, which have them while they wait for the repository.
+  const person = await world.pool.connect();
+  await person.query('BEGIN');
+  const rows = 'SELECT FROM outbox_progress WHERE event_id = $1 FOR NO KEY UPDATE';
+  expect((await person.query(rows, [waiting])).rows).toHaveLength(2);
+  await world.untilProcessed(await world.publishComment(free));
+  await waitUntil(async () => !(await isBlocked(world.pool)), { what: 'nothing to wait' });
+  await person.query('ROLLBACK');
+  person.release();
+  for (const release of releases.splice(0)) await release();
+  await world.untilProcessed(waiting);
+  expect(lines.filter(({ event }) => event === 'outbox.drain_failed')).toEqual([]);
 });

@@ -55,7 +55,7 @@ export interface ClaimedRows {
  */
 export async function claimDueProgress(sql: Sql, limits: ClaimLimits): Promise<ClaimedRows> {
   const rows = await sql.query<ClaimedRow | LeftOpen>(
-    'SELECT * FROM outbox_claim($1, $2, $3, $4, $5::text[], $6::text[], $7::uuid[], $8)',
+    'SELECT * FROM outbox_claim($1, $2, $3, $4, $5::text[], $6::text[], $7::uuid[], $8, true)',
     [
       limits.rows,
       limits.idle,

@@ -11,7 +11,10 @@ export interface Failure {
 
 export type FailedProgress = 'retry' | 'set_aside' | 'fenced';
 
-/** Writes a consumer's failure under the fence: tried again after the delay, or set aside. */
+/**
+ * Writes a consumer's failure under the fence: tried again after the delay, or set aside. Waits for nobody who holds the row: its lease
+ * runs out then, and it is tried again.
+ */
 export async function failHeldProgress(
   sql: Sql,
   claimed: ClaimedProgress,
@@ -21,7 +24,11 @@ export async function failHeldProgress(
     `UPDATE outbox_progress
      SET lease_until = NULL, last_error = $4, run_at = now() + $5 * interval '1 millisecond',
        set_aside_at = CASE WHEN attempts >= $6 THEN now() END
-     WHERE event_id = $1 AND consumer = $2 AND lease_no = $3 AND lease_until IS NOT NULL
+     WHERE (event_id, consumer) IN (
+       SELECT p.event_id, p.consumer FROM outbox_progress p
+       WHERE p.event_id = $1 AND p.consumer = $2 AND p.lease_no = $3 AND p.lease_until IS NOT NULL
+       FOR NO KEY UPDATE SKIP LOCKED
+     )
      RETURNING set_aside_at IS NOT NULL AS set_aside`,
     [
       claimed.event.id,
