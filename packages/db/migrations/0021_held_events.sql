@@ -25,11 +25,11 @@ BEGIN
     WHERE e.id = ANY (ARRAY(
         -- Only what ended: of two that end at once the earlier must not keep the later from it.
         SELECT c.id FROM outbox_event c
-        WHERE c.id = ANY (p_ended) AND c.processed_at IS NULL
+        -- Written so that the index of all that is unprocessed is no way to these few.
+        WHERE c.id = ANY (p_ended) AND coalesce(c.processed_at, 'infinity') = 'infinity'
           AND NOT EXISTS (SELECT FROM outbox_progress o WHERE o.event_id = c.id AND o.done_at IS NULL)
         FOR NO KEY UPDATE SKIP LOCKED
-      ))
-      AND e.processed_at IS NULL;
+      ));
   END IF;
   -- One that somebody holds is closed another time: to wait for it here would keep every event waiting. Told by a row of nulls.
   IF p_tell AND cardinality(p_ended) > 0 THEN
@@ -37,7 +37,7 @@ BEGIN
     SELECT NULL::uuid, NULL::text, NULL::text, NULL::smallint, NULL::bigint, NULL::boolean, NULL::boolean, NULL::text, NULL::smallint,
       NULL::bigint, NULL::jsonb, NULL::timestamptz
     FROM outbox_event e
-    WHERE e.id = ANY (p_ended) AND e.processed_at IS NULL
+    WHERE e.id = ANY (p_ended) AND coalesce(e.processed_at, 'infinity') = 'infinity'
       AND NOT EXISTS (SELECT FROM outbox_progress o WHERE o.event_id = e.id AND o.done_at IS NULL)
     LIMIT 1;
   END IF;
